@@ -1,0 +1,1 @@
+"""The command line: `sayso`, and the same program as `kubectl sayso`."""
