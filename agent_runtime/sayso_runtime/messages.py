@@ -259,9 +259,7 @@ def _encode(value: Any) -> Any:
                 "run": value.run_id,
                 "status": _encode(value.status) if value.status else None,
                 "history": [_encode(message) for message in value.history],
-                "artifacts": [
-                    {"id": a.artifact_id, "parts": [_encode(p) for p in a.parts]} for a in value.artifacts
-                ],
+                "artifacts": [{"id": a.artifact_id, "parts": [_encode(p) for p in a.parts]} for a in value.artifacts],
                 "interruptions": [_encode(i) for i in value.interruptions],
             }
         case Message():
