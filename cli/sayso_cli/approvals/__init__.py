@@ -1,0 +1,1 @@
+"""`sayso approvals`: what is pending, and deciding it, straight on the ledger."""

@@ -1,0 +1,1 @@
+"""`sayso chat`: a conversation with an agent in the terminal, pauses included."""
