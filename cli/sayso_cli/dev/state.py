@@ -14,8 +14,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import secrets
-import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +24,6 @@ from sayso_cli.errors import USAGE, CliError
 
 VARIABLE = "SAYSO_STATE_DIR"
 DEFAULT = ".sayso"
-KEY_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +107,14 @@ class StateDir:
         return Lock.take(self.root / "dev.lock", self.root)
 
     def ensure_key(self, namespace: str, name: str) -> Path:
-        """The agent's key file, made with a new key where there is none yet."""
+        """The agent's key file, made with a new key where there is none yet. CliError where it cannot be used."""
+        from sayso_approvals.seal import BadKey, load_or_create_key
+
         path = self.key_file(namespace, name)
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            if stat.S_IMODE(path.stat().st_mode) & 0o077:
-                path.chmod(0o600)
-            if path.stat().st_size:
-                return path
-            # Empty: an earlier start died between creating and writing; nothing can have been sealed with it.
-            path.unlink()
-            return self.ensure_key(namespace, name)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
+            load_or_create_key(path)
+        except BadKey as error:
+            raise CliError(str(error), USAGE) from error
         return path
 
     def endpoints(self) -> Endpoints | None:

@@ -20,7 +20,7 @@ _LONGEST = 1 << 20  # bytes of one line; more is cut
 
 
 def human(raw: str) -> tuple[str, str] | None:
-    """A log line as (level, text), safe to show; None where it is below INFO. Lines that are not JSON come as they are."""
+    """A log line as (level, text), safe to show; None below INFO. A line that is not JSON comes as it is."""
     try:
         entry = json.loads(raw)
     except ValueError:
