@@ -1,0 +1,163 @@
+"""Files to objects: what `sayso validate` and `sayso dev` are given, read whole or refused whole.
+
+`load` collects every fault of every file into one ManifestError; what comes out of it is well-formed, but whether the
+objects fit together is for `sayso_api.compile` to say. `from_objects` does the same for what an API server returned.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TextIO
+
+from sayso_api.agent import Agent
+from sayso_api.core_kinds import ConfigMap, Namespace
+from sayso_api.documents import Document, read
+from sayso_api.faults import Fault, ManifestError, listing, write_path
+from sayso_api.faults import Path as FieldPath
+from sayso_api.mcpserver import MCPServer
+from sayso_api.modelconfig import ModelConfig
+from sayso_api.objects import KINDS, Object, Origin, RefusedError, parse, unpack
+
+STDIN = "-"
+SUFFIXES = (".yaml", ".yml", ".json")
+LARGEST_FILE = 16 * 1024 * 1024
+"""Bytes; an API server takes objects of 1.5 MiB, and nobody writes more than a few by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """Objects by `<namespace>/<name>`, in the order of the files. `namespaces` goes by name alone.
+
+    `skipped` names what was passed over because it is of no kind that Sayso reads: `<kind> <namespace>/<name>`.
+    `origins` goes by (kind, key).
+    """
+
+    agents: dict[str, Agent] = field(default_factory=dict)
+    model_configs: dict[str, ModelConfig] = field(default_factory=dict)
+    mcp_servers: dict[str, MCPServer] = field(default_factory=dict)
+    config_maps: dict[str, ConfigMap] = field(default_factory=dict)
+    namespaces: dict[str, Namespace] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
+    origins: dict[tuple[str, str], Origin] = field(default_factory=dict)
+
+    def fault(self, kind: str, key: str, path: FieldPath, found: str, expected: str, fix: str = "") -> Fault:
+        """A fault of the object `kind` `key` at `path`, with file and line where the object came from one."""
+        origin = self.origins.get((kind, key))
+        if origin is not None:
+            return origin.fault(kind, key, path, found, expected, fix)
+        return Fault(found, expected, fix, write_path(path), kind=kind, name=key)
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """The labels of a namespace: those of its object, if there is one, and the one that Kubernetes always sets."""
+        known = self.namespaces.get(name)
+        return {**(known.metadata.labels if known else {}), "kubernetes.io/metadata.name": name}
+
+
+def load(paths: Sequence[Path | str], *, stdin: TextIO | None = None) -> Manifests:
+    """The objects of files, directories (their files directly inside, by name) and `-` for standard input.
+
+    Raises ManifestError with every fault of all of them.
+    """
+    faults: list[Fault] = []
+    documents: list[Document] = []
+    files: list[str] = []
+    for name, text in _texts(paths, stdin or sys.stdin, faults):
+        files.append(name)
+        read_documents, unreadable = read(name, text)
+        documents.extend(read_documents)
+        faults.extend(unreadable)
+    manifests = _collect(documents, faults)
+    if not faults and not manifests.origins:
+        where = ", ".join(str(path) for path in paths)
+        found = f"only {listing(manifests.skipped, last='and')}" if manifests.skipped else "no object"
+        faults.append(Fault(found, f"at least one {listing(KINDS)}", "name the files with your agents", file=where))
+    if faults:
+        order = {name: index for index, name in enumerate(files)}
+        faults.sort(key=lambda fault: (order.get(fault.file, -1), fault.document, fault.line or 0))
+        raise ManifestError(faults)
+    return manifests
+
+
+def from_objects(objects: Iterable[Mapping[str, Any]]) -> Manifests:
+    """The same for objects as an API server returns them. Raises ManifestError with every fault."""
+    faults: list[Fault] = []
+    manifests = _collect([Document("", 0, dict(data)) for data in objects], faults)
+    if faults:
+        raise ManifestError(faults)
+    return manifests
+
+
+def _texts(paths: Sequence[Path | str], stdin: TextIO, faults: list[Fault]) -> Iterator[tuple[str, str]]:
+    """Name and text of each file, each once; what cannot be read becomes a fault."""
+    seen: set[Path] = set()
+    for path in paths:
+        if str(path) == STDIN:
+            yield "<stdin>", stdin.read(LARGEST_FILE)
+            continue
+        try:
+            for file in _files(Path(path)):
+                identity = file.resolve()
+                if identity not in seen:
+                    seen.add(identity)
+                    yield str(file), _text(file)
+        except (OSError, ValueError) as error:
+            found = getattr(error, "strerror", None) or str(error)
+            faults.append(Fault(found, "a readable file or directory", "check the path", file=str(path)))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    if not files:
+        raise ValueError(f"a directory without {listing(f'*{suffix}' for suffix in SUFFIXES)}")
+    return files
+
+
+def _text(file: Path) -> str:
+    if file.stat().st_size > LARGEST_FILE:
+        raise ValueError(f"{file.name} is larger than {LARGEST_FILE} bytes")
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file.name} is not UTF-8 text (byte {error.start})") from None
+
+
+def _collect(documents: Iterable[Document], faults: list[Fault]) -> Manifests:
+    """The objects of all documents; `faults` grows by what is wrong with them."""
+    manifests = Manifests()
+    skipped: list[str] = []
+    for document in documents:
+        for data, origin in unpack(document, document.data, ()):
+            try:
+                found = parse(data, origin)
+            except RefusedError as refused:
+                faults.extend(refused.faults)
+                continue
+            if isinstance(found, str):
+                skipped.append(found)
+            else:
+                _add(manifests, found, origin, faults)
+    return replace(manifests, skipped=tuple(skipped))
+
+
+def _add(manifests: Manifests, found: Object, origin: Origin, faults: list[Fault]) -> None:
+    kind = type(found).__name__
+    first = manifests.origins.setdefault((kind, found.key), origin)
+    if first is not origin:
+        place = f"{first.document.file or 'the same list'}, document {first.document.number}"
+        fix = "remove one of the two, or give it another name or namespace"
+        faults.append(origin.fault(kind, found.key, (), f"a second one; the first is in {place}", "one", fix))
+    elif isinstance(found, Agent):
+        manifests.agents[found.key] = found
+    elif isinstance(found, ModelConfig):
+        manifests.model_configs[found.key] = found
+    elif isinstance(found, MCPServer):
+        manifests.mcp_servers[found.key] = found
+    elif isinstance(found, ConfigMap):
+        manifests.config_maps[found.key] = found
+    else:
+        manifests.namespaces[found.key] = found
