@@ -1,0 +1,1 @@
+"""The tools an agent may call: MCP servers, Python functions, and how their calls can end."""
