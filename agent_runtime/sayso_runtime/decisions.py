@@ -1,0 +1,194 @@
+"""What a decision means for what is pending: pure, and refusing the whole message over any doubt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sayso_approvals.ledger import Choice, Resolution
+from sayso_approvals.records import CallView, Kind, Verdict
+from sayso_approvals.refusals import Code, Refusal
+
+from sayso_runtime.messages import Answer, Decision, NamedDecision, UniformDecision
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What a person says about an unknown outcome: `retry`, `result` or `abandon`."""
+
+    view: CallView
+    action: str
+    result: str | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Plan:
+    """What to write. Never empty."""
+
+    choices: list[Choice] = field(default_factory=list)
+    settlements: list[Settlement] = field(default_factory=list)
+
+
+def plan(decision: Decision, found: Resolution, task_id: str | None) -> Plan:
+    """Binds a decision to calls. Raises `Refusal` and changes nothing where any part of it does not fit."""
+    calls = [view for view in found.calls if task_id is None or view.pause.task_id == task_id]
+    match decision:
+        case UniformDecision(answer):
+            return _uniform(answer, calls, found)
+        case NamedDecision(answers):
+            result = Plan()
+            targets: dict[tuple[str, str], str] = {}
+            for name, answer in answers.items():
+                view = _named(name, answer, calls, found)
+                key = (view.pause.pause_id, view.call.call_id)
+                if key in targets:
+                    raise Refusal(
+                        "malformed_decision",
+                        f"{targets[key]!r} and {name!r} are the same call: give it one verdict",
+                        ids=(targets[key], name),
+                    )
+                targets[key] = name
+                _bind(result, view, answer, name)
+            return result
+
+
+def _uniform(answer: Answer, calls: Sequence[CallView], found: Resolution) -> Plan:
+    if found.answering:
+        raise became(found.last, "another decision is being answered: look at what is open then, and decide again")
+    result = Plan()
+    values = [view for view in calls if view.open and view.call.kind is Kind.INPUT_REQUIRED]
+    if values and (answer.verdict is Verdict.APPROVED) and not answer.has_payload and len(values) == _open(calls):
+        raise Refusal(
+            "malformed_decision",
+            "a value is wanted, which a verdict alone does not give",
+            ids=tuple(view.call.call_id for view in values),
+        )
+    for view in calls:
+        if view.open and not (view.call.kind is Kind.INPUT_REQUIRED and answer.verdict is Verdict.APPROVED):
+            _bind(result, view, answer, view.call.call_id)
+    if result.choices:
+        return result
+    doubtful = [view for view in calls if view.doubtful]
+    if not doubtful:
+        raise became(found.last)
+    if answer.verdict is Verdict.APPROVED:
+        ids = tuple(view.outcome_id for view in doubtful)
+        raise Refusal(
+            "malformed_decision",
+            f"an unknown outcome is run again only by a verdict that names it: {', '.join(ids)}",
+            ids=ids,
+        )
+    for view in doubtful:
+        _bind(result, view, answer, view.outcome_id)
+    return result
+
+
+def _open(calls: Sequence[CallView]) -> int:
+    return sum(1 for view in calls if view.open)
+
+
+def _named(name: str, answer: Answer, calls: Sequence[CallView], found: Resolution) -> CallView:
+    for view in calls:
+        if view.doubtful and name == view.outcome_id:
+            return view
+        if view.open and name in (view.call.call_id, view.call.confirmation_id):
+            return view
+    for view in calls:
+        # the model failed after this verdict was carried out: the same verdict again means "go on"
+        if view.open and view.call.kind is Kind.CONTINUE:
+            carried_out: dict[str, Any] = json.loads(view.call.payload) or {}
+            if carried_out.get(name) == answer.verdict.value:
+                return view
+    for view in calls:
+        if name in (view.call.call_id, view.call.confirmation_id) or name.startswith(f"{view.call.call_id}:outcome:"):
+            raise became(view, ids=(name,))
+    last = found.last
+    if last and name in (last.call.call_id, last.call.confirmation_id):
+        raise became(last, ids=(name,))
+    pending = [view.outcome_id if view.doubtful else view.call.call_id for view in calls if view.open or view.doubtful]
+    if not pending and last is not None:
+        raise became(last, ids=(name,))
+    waiting = f"waiting are: {', '.join(pending)}" if pending else "nothing is waiting in this session"
+    raise Refusal("unknown_call", f"no call {name!r} is pending; {waiting}", ids=(name,), extra={"pending": pending})
+
+
+def _bind(result: Plan, view: CallView, answer: Answer, name: str) -> None:
+    if view.doubtful:
+        result.settlements.append(_settle(view, answer))
+        return
+    if not view.intact and answer.verdict is not Verdict.CANCELLED:
+        raise Refusal(
+            "integrity",
+            f"the record of {name} was changed after it was written: it can only be cancelled",
+            ids=(name,),
+        )
+    verdict = answer.verdict
+    payload = json.dumps(answer.payload, ensure_ascii=False) if answer.has_payload else "null"
+    if view.call.kind is Kind.INPUT_REQUIRED:
+        if verdict is Verdict.APPROVED and not answer.has_payload and not answer.reason:
+            raise Refusal("malformed_decision", f"{name} wants a value: send it as the payload", ids=(name,))
+        if verdict in (Verdict.APPROVED, Verdict.ANSWERED):
+            payload = payload if answer.has_payload else json.dumps(answer.reason, ensure_ascii=False)
+            verdict = Verdict.ANSWERED
+    elif verdict is Verdict.ANSWERED:
+        raise Refusal(
+            "malformed_decision", f"{name} waits for a verdict, not for a value: approve or reject it", ids=(name,)
+        )
+    elif view.call.kind is Kind.TOOL_CALL and answer.has_payload and answer.payload is not None:
+        raise Refusal(
+            "malformed_decision",
+            f"the arguments of {name} cannot be edited: approve or reject it as it is",
+            ids=(name,),
+        )
+    result.choices.append(
+        Choice(
+            pause_id=view.pause.pause_id,
+            call_id=view.call.call_id,
+            digest=view.call.digest,
+            verdict=verdict,
+            reason=answer.reason,
+            payload=payload,
+        )
+    )
+
+
+def _settle(view: CallView, answer: Answer) -> Settlement:
+    if answer.has_payload and answer.payload is not None:
+        return Settlement(view, "result", json.dumps(answer.payload, ensure_ascii=False), answer.reason)
+    if answer.verdict is Verdict.APPROVED:
+        return Settlement(view, "retry", None, answer.reason)
+    return Settlement(view, "abandon", None, answer.reason)
+
+
+_CODES: dict[Verdict, Code] = {
+    Verdict.EXPIRED: "expired",
+    Verdict.SUPERSEDED: "superseded",
+    Verdict.CANCELLED: "cancelled",
+}
+
+
+def became(view: CallView | None, advice: str = "", ids: tuple[str, ...] = ()) -> Refusal:
+    """The refusal that says what became of a call that is no longer open."""
+    if view is None or view.state.verdict is None:
+        detail = advice or "nothing is pending here"
+        return Refusal("already_decided" if advice else "not_found", detail, ids=ids)
+    record = view.state.verdict
+    code: Code = _CODES.get(record.verdict, "already_decided")
+    who = f" by {record.by}" if record.by else ""
+    detail = f"{view.call.alias} ({view.call.call_id}) was already {record.verdict.value}{who}"
+    if record.reason:
+        detail += f": {record.reason}"
+    if advice:
+        detail += f"; {advice}"
+    return Refusal(
+        code,
+        detail,
+        ids=ids or (view.call.call_id,),
+        decided_by=record.by,
+        decided_at=record.at,
+        verdict=record.verdict.value,
+        reason=record.reason or None,
+    )

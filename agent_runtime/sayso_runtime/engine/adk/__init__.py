@@ -1,0 +1,1 @@
+"""The engine on Google's Agent Development Kit (ADK)."""

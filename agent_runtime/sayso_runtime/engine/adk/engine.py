@@ -1,0 +1,215 @@
+"""`AdkEngine`: turns of an ADK agent, resumed exactly where they stopped.
+
+What ADK 2.13 does on resume, and what follows for us (each tried against its code):
+
+* it replays the call of a confirmation before it calls the model, but only for the last user event: so answers of one
+  question event go together, and each further branch gets a run of its own;
+* after a partial answer it ends without saying that something is still open: so what is open is read from the ledger;
+* in some topologies it drops an answer: so every answer is checked for having been consumed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.run_config import RunConfig
+from google.adk.apps.app import App, ResumabilityConfig
+from google.adk.events.event import Event
+from google.adk.runners import Runner
+from google.genai import types
+from sayso_approvals.records import CallView, Kind, Verdict
+from sayso_approvals.refusals import Refusal
+
+from sayso_runtime.engine.adk.gate import GatePlugin, Judge, refused
+from sayso_runtime.engine.adk.sessions import CONFIRMATION, LedgerSessions
+from sayso_runtime.engine.api import Called, Capabilities, EngineEvent, ModelFailed, Returned, Scope, Spoken
+from sayso_runtime.messages import CallPart, DataPart, Part, ResultPart, TextPart
+from sayso_runtime.tools.fence import fence
+
+log = logging.getLogger(__name__)
+
+
+class AdkEngine:
+    """Runs one tree of ADK agents behind the gate."""
+
+    capabilities = Capabilities(
+        name="adk", partial_answers=True, structured_payload=True, cancelled_is_distinct=True
+    )
+
+    def __init__(
+        self,
+        root: BaseAgent,
+        judge: Judge,
+        *,
+        hint: str = "",
+        nodes: Mapping[str, str] | None = None,
+        on_execution: Any = None,
+    ) -> None:
+        app_name = f"sayso_{root.name}"[:100]
+        self._sessions = LedgerSessions(app_name)
+        more = {"on_execution": on_execution} if on_execution else {}
+        self._gate = GatePlugin(judge, self._sessions, hint=hint, nodes=nodes, **more)
+        self._runner = Runner(
+            app=App(
+                name=app_name,
+                root_agent=root,
+                plugins=[self._gate],
+                resumability_config=ResumabilityConfig(is_resumable=True),
+            ),
+            session_service=self._sessions,
+        )
+        self._config = RunConfig()
+
+    async def start(self, scope: Scope, parts: Sequence[Part]) -> AsyncIterator[EngineEvent]:
+        """A new message: what a dead turn left open is answered first."""
+        await self._sessions.open(scope)
+        self._sessions.repair(scope.turn.session_id, waiting=(), gated=())
+        content = types.Content(role="user", parts=[_to_adk(part) for part in parts])
+        async for event in self._run(scope, content):
+            yield event
+
+    async def resume(self, scope: Scope) -> AsyncIterator[EngineEvent]:
+        """Answers every claimed call, one run of ADK per question event."""
+        known = await self._sessions.open(scope)
+        waiting = {view.call.call_id for view in scope.turn.calls} | set(scope.claimed)
+        self._sessions.repair(scope.turn.session_id, waiting, gated=())
+        groups: dict[str, list[types.Part]] = {}
+        for call_id, view in scope.claimed.items():
+            if view.call.kind is Kind.INPUT_REQUIRED:
+                asked_in, answer_id, name = f"value:{call_id}", call_id, view.call.alias
+            elif call_id in known.confirmations:
+                answer_id, asked_in = known.confirmations[call_id]
+                name = CONFIRMATION
+            else:
+                log.error("session %s has no question for call %s", scope.turn.session_id, call_id)
+                continue
+            part = types.Part(
+                function_response=types.FunctionResponse(id=answer_id, name=name, response=_answer(view))
+            )
+            groups.setdefault(asked_in, []).append(part)
+        for parts in groups.values():
+            async for event in self._run(scope, types.Content(role="user", parts=parts)):
+                yield event
+
+    async def proceed(self, scope: Scope) -> AsyncIterator[EngineEvent]:
+        """Calls the model again on what the session holds."""
+        known = await self._sessions.open(scope)
+        if not known.session.events:
+            raise Refusal("not_found", f"session {scope.turn.session_id} has nothing to go on from")
+        invocation = known.session.events[-1].invocation_id
+        async for event in self._run(scope, None, invocation):
+            yield event
+
+    def committed(self, scope: Scope) -> None:
+        """Keeps the session for the next turn."""
+        self._sessions.close(scope.turn.session_id, keep=True)
+
+    def forget(self, session_id: str) -> None:
+        """Drops the session: the next turn reads it from the ledger."""
+        self._sessions.close(session_id, keep=False)
+
+    async def close(self) -> None:
+        """Closes the tools of the agents."""
+        await self._runner.close()
+
+    async def _run(
+        self, scope: Scope, content: types.Content | None, invocation: str | None = None
+    ) -> AsyncIterator[EngineEvent]:
+        token = fence.set(scope.check)
+        pending: dict[str, CallPart] = {}
+        try:
+            events = self._runner.run_async(
+                user_id=scope.turn.requester,
+                session_id=scope.turn.session_id,
+                invocation_id=invocation,
+                new_message=content,
+                run_config=self._config,
+            )
+            async with aclosing(events):
+                async for event in events:
+                    for out in self._translate(scope, event, pending):
+                        yield out
+        except Exception as error:
+            if scope.failure is not None:
+                raise scope.failure from error
+            raise
+        finally:
+            _reset(token)
+        self._name_questions(scope)
+
+    def _name_questions(self, scope: Scope) -> None:
+        """Gives each new question the id under which ADK asks it."""
+        _, known = self._sessions.scope(scope.turn.session_id)
+        for call_id, call in scope.asks.items():
+            if call.kind is not Kind.INPUT_REQUIRED and call_id in known.confirmations:
+                scope.asks[call_id] = replace(call, confirmation_id=known.confirmations[call_id][0])
+
+    def _translate(self, scope: Scope, event: Event, pending: dict[str, CallPart]) -> list[EngineEvent]:
+        if event.error_code and not event.partial:
+            raise ModelFailed(f"{event.error_code}: {event.error_message or 'the model gave no reason'}")
+        out: list[EngineEvent] = []
+        text = "".join(p.text for p in (event.content.parts if event.content else None) or [] if p.text and not p.thought)
+        if text:
+            final = bool(event.is_final_response()) and not event.get_function_calls()
+            out.append(Spoken(text, partial=bool(event.partial), final=final and not event.partial))
+        if event.partial:
+            return out
+        for call in event.get_function_calls():
+            if call.id and call.name and not call.name.startswith("adk_"):
+                pending[call.id] = CallPart(call.id, call.name, dict(call.args or {}))
+        results: list[ResultPart] = []
+        for response in event.get_function_responses():
+            call_id = response.id or ""
+            if call_id in scope.asks or call_id in scope.doubts or call_id in scope.unsent:
+                continue
+            body = response.response or {}
+            failed = set(body) == {"error"} or bool(body.get("isError"))
+            results.append(ResultPart(call_id, response.name or "", body, failed))
+        if results:
+            calls = tuple(pending.pop(r.id) for r in results if r.id in pending)
+            if calls:
+                out.append(Called(calls))
+            out.append(Returned(tuple(results)))
+        return out
+
+
+def _reset(token: Any) -> None:
+    # A generator that is closed by another task ends in another context, where there is nothing to reset.
+    try:
+        fence.reset(token)
+    except ValueError:
+        log.debug("the fence was set in another context")
+
+
+def _to_adk(part: Part) -> types.Part:
+    match part:
+        case TextPart():
+            return types.Part(text=part.text)
+        case DataPart():
+            return types.Part(text=json.dumps(part.data, ensure_ascii=False))
+        case _:
+            raise TypeError(f"a {type(part).__name__} cannot come from a client")
+
+
+def _answer(view: CallView) -> dict[str, Any]:
+    """The function response that tells ADK of a verdict. ADK does not carry the question's payload over: we do."""
+    verdict = view.state.verdict
+    if verdict is None:
+        raise ValueError(f"{view.call.call_id} was claimed without a verdict")
+    payload = json.loads(verdict.payload)
+    if view.call.kind is Kind.INPUT_REQUIRED:
+        if verdict.verdict is not Verdict.ANSWERED:
+            return refused(view)
+        return payload if isinstance(payload, dict) else {"result": payload}
+    asked = json.loads(view.call.payload)
+    if isinstance(asked, dict) and isinstance(payload, dict):
+        payload = asked | payload
+    elif payload is None:
+        payload = asked
+    return {"confirmed": verdict.verdict is Verdict.APPROVED, "payload": payload}

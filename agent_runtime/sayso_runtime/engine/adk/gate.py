@@ -1,0 +1,378 @@
+"""The gate: one ADK plugin that stands in front of every tool call of every agent in the process.
+
+ADK asks plugins before it runs a tool, wherever the call sits in a tree of agents. The gate answers:
+
+    no say-so needed          the call runs
+    a say-so is needed        the call is noted in the turn's scope and a placeholder goes back; ADK pauses
+    a verdict was claimed     approved: the journal is told, then the call runs, at most once
+                              otherwise: the model reads who said no, or that nobody decided
+
+Anything unexpected here never runs a tool: a fault while judging asks, a fault while resuming ends the turn.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from sayso_approvals.digest import UnsafeNumber, canonical, digest
+from sayso_approvals.ledger import TurnLost
+from sayso_approvals.records import Begin, CallView, Kind, PausedCall, Verdict
+from sayso_approvals.refusals import Refusal
+
+from sayso_runtime.engine.adk.sessions import LedgerSessions
+from sayso_runtime.engine.api import Scope
+from sayso_runtime.tools.fence import FenceLost
+from sayso_runtime.tools.outcome import NotSent, OutcomeUnknown
+
+log = logging.getLogger(__name__)
+
+#: ADK's own flow control: it touches nothing outside of the process, and what it leads to is gated where it happens.
+FLOW_CONTROL = frozenset({"transfer_to_agent", "finish_task", "set_model_response", "exit_loop"})
+_FLOW_CONTROL_MODULES = ("google.adk.",)
+_RESERVED = ("adk_", "sayso_")
+_WAITING = {"status": "waiting for a say-so"}
+
+
+class Judge(Protocol):
+    """What says whether a call needs a say-so (`sayso_approvals.gate.Gate`)."""
+
+    def judge(self, node: str, server: str, tool: str, arguments: Mapping[str, Any]) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolIdentity:
+    """Which tool a call would run, as gates, digests and people name it."""
+
+    server: str
+    endpoint: str
+    tool: str
+    idempotent: bool = False
+    timeout_seconds: float = 30.0
+
+
+def identify(tool: BaseTool) -> ToolIdentity:
+    """The identity that our own tools carry as attributes; any other ADK tool counts as a function of its module."""
+    server = getattr(tool, "server", None)
+    if isinstance(server, str):
+        return ToolIdentity(
+            server=server,
+            endpoint=str(getattr(tool, "endpoint", "")),
+            tool=str(getattr(tool, "tool", tool.name)),
+            idempotent=bool(getattr(tool, "idempotent", False)),
+            timeout_seconds=float(getattr(tool, "timeout_seconds", 30.0)),
+        )
+    function = getattr(tool, "func", None)
+    where = getattr(function, "__module__", None) or type(tool).__module__
+    return ToolIdentity(server="function", endpoint=f"function:{where}:{tool.name}", tool=tool.name)
+
+
+class GatePlugin(BasePlugin):  # type: ignore[misc]
+    """See the module. `nodes` maps ADK agent names to node names of the configuration."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        sessions: LedgerSessions,
+        *,
+        hint: str = "",
+        nodes: Mapping[str, str] | None = None,
+        on_execution: Callable[[str, str, str], None] = lambda server, tool, outcome: None,
+    ) -> None:
+        super().__init__(name="sayso_gate")
+        self._judge = judge
+        self._sessions = sessions
+        self._hint = hint
+        self._nodes = nodes or {}
+        self._on_execution = on_execution
+        self._running: dict[tuple[str, str], ToolIdentity] = {}
+
+    # --- before a call
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """None lets the tool run; a dict is what the model is told instead."""
+        if type(tool) is BaseTool:
+            return None  # the model named a tool that does not exist: ADK tells it so, nothing runs
+        if tool.name in FLOW_CONTROL and type(tool).__module__.startswith(_FLOW_CONTROL_MODULES):
+            return None
+        scope, _ = self._sessions.scope(tool_context.session.id)
+        try:
+            if tool_context.tool_confirmation is not None:
+                return await self._carry_out(scope, tool, tool_args, tool_context)
+            return await self._ask_or_run(scope, tool, tool_args, tool_context)
+        except Exception as error:
+            scope.failure = scope.failure or error
+            raise
+
+    async def _ask_or_run(
+        self, scope: Scope, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> dict[str, Any] | None:
+        identity = identify(tool)
+        node = self._nodes.get(context.agent_name, context.agent_name)
+        gated_by: tuple[str, ...]
+        try:
+            judgement = self._judge.judge(node, identity.server, identity.tool, arguments)
+            action, gated_by = str(judgement.action), tuple(judgement.gated_by)
+            why = str(judgement.why)
+        except Exception:
+            log.exception("judging %s on %s failed, so it asks", identity.tool, identity.server)
+            action, gated_by, why = "ask", ("an error while judging",), ""
+        if action == "allow":
+            await scope.flush()  # the call is on record before it can have an effect
+            scope.ran = True
+            self._running[(scope.turn.session_id, context.function_call_id or "")] = identity
+            return None
+        if action == "deny":
+            return {"status": "denied", "message": f"Denied by policy {', '.join(gated_by)}: {why}"}
+        try:
+            call = self._paused_call(Kind.TOOL_CALL, identity, tool, arguments, context, gated_by)
+        except UnsafeNumber as error:
+            return {"error": f"{error}. Nothing was run. Send such a number as a string."}
+        self._pause(scope, context, call)
+        return dict(_WAITING)
+
+    def _paused_call(
+        self,
+        kind: Kind,
+        identity: ToolIdentity,
+        tool: BaseTool,
+        arguments: dict[str, Any],
+        context: ToolContext,
+        gated_by: tuple[str, ...],
+        phase: int = 1,
+        hint: str = "",
+        payload: Any = None,
+    ) -> PausedCall:
+        call_id = context.function_call_id or ""
+        if not call_id:
+            raise ValueError(f"the call of {identity.tool} has no id")
+        return PausedCall(
+            call_id=call_id,
+            kind=kind,
+            server=identity.server,
+            endpoint=identity.endpoint,
+            tool=identity.tool,
+            alias=tool.name,
+            arguments=canonical(arguments),
+            digest=digest(identity.server, identity.endpoint, identity.tool, arguments),
+            phase=phase,
+            hint=hint or self._hint or f"{context.agent_name} wants to call {tool.name}. Do you approve?",
+            payload=json.dumps(payload, ensure_ascii=False),
+            gated_by=gated_by,
+            idempotent=identity.idempotent,
+            timeout_seconds=identity.timeout_seconds,
+            node=context.agent_name,
+        )
+
+    def _pause(self, scope: Scope, context: ToolContext, call: PausedCall) -> None:
+        context.request_confirmation(hint=call.hint, payload=None)
+        context.actions.skip_summarization = True
+        scope.asks[call.call_id] = call
+
+    # --- a verdict has come
+
+    async def _carry_out(
+        self, scope: Scope, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> dict[str, Any] | None:
+        call_id = context.function_call_id or ""
+        view = scope.claimed.get(call_id)
+        if view is None or view.state.verdict is None or not view.intact:
+            raise Refusal("integrity", f"no verdict is on record for {call_id}: nothing was run", ids=(call_id,))
+        identity = identify(tool)
+        verdict = view.state.verdict
+        if verdict.verdict is not Verdict.APPROVED:
+            return refused(view)
+        found = digest(identity.server, identity.endpoint, identity.tool, arguments)
+        if found != view.call.digest or verdict.digest != view.call.digest:
+            raise Refusal(
+                "integrity",
+                f"what would run for {call_id} is not what was approved ({tool.name}): nothing was run; cancel it",
+                ids=(call_id,),
+            )
+        begin, result, is_error = await scope.ledger.begin(scope.turn, view)
+        match begin:
+            case Begin.RUN:
+                scope.ran = True
+                self._running[(scope.turn.session_id, call_id)] = identity
+                return None
+            case Begin.FINISHED:
+                scope.ran = True
+                stored: dict[str, Any] = json.loads(result or "{}")
+                del is_error
+                return stored
+            case Begin.UNKNOWN:
+                return self._doubt(scope, context, "the agent stopped while it was running")
+            case _:
+                raise TurnLost(scope.turn.session_id)
+
+    def _doubt(self, scope: Scope, context: ToolContext, why: str) -> dict[str, Any]:
+        """Leaves the call without an answer: it is asked about again until a person settles it."""
+        context.request_confirmation(hint=f"outcome unknown: {why}", payload=None)
+        context.actions.skip_summarization = True
+        scope.doubts[context.function_call_id or ""] = why
+        return dict(_WAITING)
+
+    # --- after a call
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
+    ) -> dict[str, Any] | None:
+        """Keeps the result in the journal, and notes when the tool itself asks something."""
+        scope, _ = self._sessions.scope(tool_context.session.id)
+        call_id = tool_context.function_call_id or ""
+        if call_id in scope.doubts or call_id in scope.unsent:
+            return None
+        identity = self._running.pop((scope.turn.session_id, call_id), None)
+        if identity is None:
+            return None
+        try:
+            await self._finished(scope, identity, call_id, result)
+            self._note_question(scope, identity, tool, tool_args, tool_context)
+        except Exception as error:
+            scope.failure = scope.failure or error
+            raise
+        return None
+
+    async def _finished(self, scope: Scope, identity: ToolIdentity, call_id: str, result: Any) -> None:
+        is_error = _is_error(result)
+        self._on_execution(identity.server, identity.tool, "error" if is_error else "success")
+        view = scope.claimed.get(call_id)
+        if view is not None and view.call.kind is not Kind.INPUT_REQUIRED:
+            await scope.ledger.finish(scope.turn, view, as_json(result), is_error=is_error)
+
+    def _note_question(
+        self,
+        scope: Scope,
+        identity: ToolIdentity,
+        tool: BaseTool,
+        arguments: dict[str, Any],
+        context: ToolContext,
+    ) -> None:
+        call_id = context.function_call_id or ""
+        question = context.actions.requested_tool_confirmations.get(call_id)
+        if question is None and not tool.is_long_running:
+            return
+        before = scope.claimed.get(call_id)
+        phase = before.call.phase + 1 if before else 1
+        asker = f"tool {identity.tool}"
+        if question is not None:
+            context.actions.skip_summarization = True
+            call = self._paused_call(
+                Kind.CONFIRMATION, identity, tool, arguments, context, (asker,), phase, question.hint, question.payload
+            )
+        else:
+            call = self._paused_call(
+                Kind.INPUT_REQUIRED, identity, tool, arguments, context, (asker,), phase, f"{tool.name} wants a value."
+            )
+            call = replace(call, confirmation_id=call_id)
+        scope.asks[call_id] = call
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: BaseException
+    ) -> dict[str, Any] | None:
+        """Tells what is known not to have run, what failed, and what nobody can know apart."""
+        del tool_args
+        scope, _ = self._sessions.scope(tool_context.session.id)
+        call_id = tool_context.function_call_id or ""
+        key = (scope.turn.session_id, call_id)
+        identity = self._running.get(key)
+        if not isinstance(error, Exception) or isinstance(error, FenceLost | TurnLost | Refusal):
+            self._running.pop(key, None)
+            scope.failure = scope.failure or (error if isinstance(error, Exception) else None)
+            return None  # the turn ends; the journal says how far it came
+        view = scope.claimed.get(call_id)
+        try:
+            match error:
+                case OutcomeUnknown():
+                    if view is None:
+                        return {"error": str(error)}
+                    self._on_execution(view.call.server, view.call.tool, "unknown")
+                    await scope.ledger.doubt(scope.turn, view, str(error))
+                    self._running.pop(key, None)
+                    return self._doubt(scope, tool_context, str(error))
+                case NotSent():
+                    if view is None:
+                        return {"error": str(error)}
+                    await scope.ledger.unsent(scope.turn, view, str(error))
+                    self._running.pop(key, None)
+                    scope.unsent[call_id] = str(error)
+                    self._doubt(scope, tool_context, str(error))
+                    del scope.doubts[call_id]
+                    return dict(_WAITING)
+                case _:
+                    if identity is None:
+                        return None
+                    return {"error": f"{type(error).__name__}: {error}"}
+        except Exception as fault:
+            scope.failure = scope.failure or fault
+            raise
+
+    # --- after the model
+
+    async def after_model_callback(self, *, callback_context: Any, llm_response: LlmResponse) -> None:
+        """Makes the ids of calls unique in the session, and takes reserved names away from the model.
+
+        Verdicts name calls by id, so two calls must not share one. A model that says it calls one of the framework's
+        own questions must not be able to forge one.
+        """
+        if llm_response.partial or not llm_response.content:
+            return
+        _, known = self._sessions.scope(callback_context.session.id)
+        for part in llm_response.content.parts or []:
+            call = part.function_call
+            if call is None:
+                continue
+            if call.name and call.name.startswith(_RESERVED):
+                call.name = f"not_a_tool_{call.name}"
+            if call.id:
+                base, n = call.id[:200], 1
+                call.id = base
+                while call.id in known.call_ids:
+                    n += 1
+                    call.id = f"{base}-{n}"
+                known.call_ids.add(call.id)
+
+
+def refused(view: CallView) -> dict[str, Any]:
+    """What the model reads where a call was not approved."""
+    verdict = view.state.verdict
+    if verdict is None:
+        raise ValueError("an open call has no refusal")
+    match verdict.verdict:
+        case Verdict.REJECTED if verdict.via == "expiry":
+            text = f"Rejected: nobody decided before {_when(view.pause.expires_at)}"
+            status = "rejected"
+        case Verdict.REJECTED:
+            text = f"Rejected by {verdict.by}" + (f": {verdict.reason}" if verdict.reason else "")
+            status = "rejected"
+        case Verdict.EXPIRED:
+            text = f"Nobody decided before {_when(view.pause.expires_at)}"
+            status = "expired"
+        case _:
+            text = f"Nobody decided: cancelled by {verdict.by}" + (f": {verdict.reason}" if verdict.reason else "")
+            status = "cancelled"
+    return {"status": status, "message": text}
+
+
+def _when(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _is_error(result: Any) -> bool:
+    return isinstance(result, dict) and (bool(result.get("isError")) or (set(result) == {"error"}))
+
+
+def as_json(result: Any) -> str:
+    """A tool's result as JSON text of an object, in the shape that ADK gives the model."""
+    document = result if isinstance(result, dict) else {"result": result}
+    return json.dumps(document, ensure_ascii=False, default=str)

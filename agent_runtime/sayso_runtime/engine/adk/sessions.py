@@ -1,0 +1,177 @@
+"""ADK sessions on the ledger: events are appended, never rewritten, and read once per process.
+
+ADK appends each event as it happens. Writing each one at once would cost a round trip (and an fsync) per event, so
+they gather in the turn's `Scope` and are stored where it matters: before a tool runs, and together with the pause or
+the answer at the end of the turn. A turn that dies in between leaves what was stored before it; `repair` then tells the
+model what happened to calls that have no response.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.adk.events.event import Event
+from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig, ListSessionsResponse
+from google.adk.sessions.session import Session
+from google.genai import types
+
+from sayso_runtime.engine.api import Scope
+
+#: Sessions kept parsed in memory, and how many events they may hold together.
+MAX_SESSIONS = 256
+MAX_EVENTS = 20_000
+
+CONFIRMATION = "adk_request_confirmation"
+_FRAMEWORK_CALLS = frozenset({CONFIRMATION, "adk_request_credential", "adk_request_input"})
+
+
+@dataclass(slots=True)
+class Known:
+    """A session as this process has it. `length` counts the events that are stored for certain."""
+
+    session: Session
+    length: int = 0
+    call_ids: set[str] = field(default_factory=set)
+    unanswered: dict[str, Event] = field(default_factory=dict)
+    confirmations: dict[str, tuple[str, str]] = field(default_factory=dict)  # call id -> confirmation id, event id
+
+    def note(self, event: Event) -> None:
+        """Keeps the indices up to date with one more event."""
+        for call in event.get_function_calls():
+            if not call.id:
+                continue
+            if call.name == CONFIRMATION:
+                original = (call.args or {}).get("originalFunctionCall")
+                genuine = call.id in (event.long_running_tool_ids or ())
+                if genuine and isinstance(original, dict) and isinstance(original.get("id"), str):
+                    self.confirmations[original["id"]] = (call.id, event.id)
+            elif call.name not in _FRAMEWORK_CALLS:
+                self.call_ids.add(call.id)
+                self.unanswered[call.id] = event
+        for response in event.get_function_responses():
+            if response.id:
+                self.unanswered.pop(response.id, None)
+
+
+class LedgerSessions(BaseSessionService):  # type: ignore[misc]
+    """ADK's session service for turns that are open in this process."""
+
+    def __init__(self, app_name: str) -> None:
+        self._app_name = app_name
+        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._open: dict[str, tuple[Scope, Known]] = {}
+
+    async def open(self, scope: Scope) -> Known:
+        """Brings the session up to what is stored, and binds it to the turn."""
+        session_id = scope.turn.session_id
+        known = self._known.pop(session_id, None)
+        if known is None or known.length > scope.turn.length:
+            known = Known(Session(id=session_id, app_name=self._app_name, user_id=scope.turn.requester))
+        if known.length < scope.turn.length:
+            for text in await scope.ledger.events(session_id, known.length):
+                event = Event.model_validate_json(text)
+                self._commit_event_to_session(known.session, event)
+                known.note(event)
+            known.length = scope.turn.length
+        self._open[session_id] = (scope, known)
+        return known
+
+    def close(self, session_id: str, *, keep: bool) -> None:
+        """Ends the binding. `keep` False: what is in memory is not what is stored."""
+        bound = self._open.pop(session_id, None)
+        if bound is None or not keep:
+            self._known.pop(session_id, None)
+            return
+        scope, known = bound
+        known.length = scope.turn.length
+        self._known[session_id] = known
+        total = sum(k.length for k in self._known.values())
+        while len(self._known) > 1 and (len(self._known) > MAX_SESSIONS or total > MAX_EVENTS):
+            _, evicted = self._known.popitem(last=False)
+            total -= evicted.length
+
+    def scope(self, session_id: str) -> tuple[Scope, Known]:
+        """The turn that is open on the session. Raises KeyError when there is none."""
+        return self._open[session_id]
+
+    def repair(self, session_id: str, waiting: Collection[str], gated: Collection[str]) -> None:
+        """Answers calls that were left without a response by a turn that died, except those that wait for a person.
+
+        `gated` are call ids that cannot have run without a say-so and had none.
+        """
+        scope, known = self._open[session_id]
+        by_event: dict[str, list[str]] = {}
+        for call_id, event in known.unanswered.items():
+            if call_id not in waiting:
+                by_event.setdefault(event.id, []).append(call_id)
+        for event in list(known.unanswered.values()):
+            call_ids = by_event.pop(event.id, None)
+            if call_ids is None:
+                continue
+            parts = [
+                types.Part(
+                    function_response=types.FunctionResponse(
+                        id=call.id, name=call.name, response={"error": _left_open(call.name or "", call.id in gated)}
+                    )
+                )
+                for call in event.get_function_calls()
+                if call.id in call_ids
+            ]
+            answer = Event(
+                invocation_id=event.invocation_id,
+                author=event.author,
+                branch=event.branch,
+                content=types.Content(role="user", parts=parts),
+            )
+            self._append(scope, known, answer)
+
+    def _append(self, scope: Scope, known: Known, event: Event) -> None:
+        self._commit_event_to_session(known.session, event)
+        known.note(event)
+        scope.events.append(event.model_dump_json(exclude_none=True, by_alias=True))
+        for response in event.get_function_responses():
+            if event.author != "user" and response.id in scope.claimed and response.id not in scope.doubts:
+                scope.told.add(response.id)
+
+    # --- what ADK calls
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        """Adds the event to the session in memory and to what the turn's next commit stores."""
+        if event.partial:
+            return event
+        scope, known = self._open[session.id]
+        self._apply_temp_state(session, event)
+        event = self._trim_temp_delta_state(event)
+        self._append(scope, known, event)
+        return event
+
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
+        """The session of the open turn; None where no turn is open."""
+        del app_name, user_id, config
+        bound = self._open.get(session_id)
+        return bound[1].session if bound else None
+
+    async def create_session(
+        self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
+    ) -> Session:
+        """Refused: a session begins with its first turn."""
+        raise NotImplementedError("sessions begin with their first turn, in the ledger")
+
+    async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
+        """Refused: sessions are listed from the ledger."""
+        raise NotImplementedError("sessions are listed from the ledger")
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        """Refused: an agent does not delete sessions."""
+        raise NotImplementedError("an agent does not delete sessions")
+
+
+def _left_open(tool: str, gated: bool) -> str:
+    if gated:
+        return f"{tool} was not run: the agent stopped before anybody was asked. Call it again if it is still needed."
+    return f"Outcome unknown: the agent stopped while {tool} was running. It may or may not have taken effect."

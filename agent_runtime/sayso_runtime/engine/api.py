@@ -1,0 +1,131 @@
+"""The seam between `RunService` and an agent framework.
+
+An engine runs turns: it starts one with a message, resumes one with verdicts, or goes on after the model failed. It
+never decides anything and never talks to a client. Everything that it learns lands in the `Scope`, and what a client
+may want to see meanwhile is yielded as `EngineEvent`s.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sayso_approvals.ledger import Ledger, TurnLost
+from sayso_approvals.records import CallView, Commit, Completion, PausedCall, TaskWrite, Turn
+
+from sayso_runtime.messages import CallPart, Part, ResultPart
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """Text of the model. `partial`: a piece that the whole text follows later. `final`: it is (part of) the answer."""
+
+    text: str
+    partial: bool = False
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """Calls that run at once."""
+
+    calls: tuple[CallPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What the model is told of calls: results, errors, refusals."""
+
+    results: tuple[ResultPart, ...]
+
+
+EngineEvent = Spoken | Called | Returned
+
+
+class ModelFailed(Exception):  # noqa: N818  said as people say it; the word is also the refusal's code
+    """The model gave no reply. The text names provider and model and holds no secret."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """One turn of one session, while this replica holds it.
+
+    `claimed` are the decided calls that this turn carries out, by call id. The engine fills `asks` (new questions, to
+    become a pause), `doubts` (call ids whose outcome nobody knows), `unsent` (call ids that certainly did not run, with
+    the reason), `told` (call ids that the model has an answer for) and `ran` (some tool ran in this turn).
+    """
+
+    turn: Turn
+    ledger: Ledger
+    claimed: dict[str, CallView] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+    asks: dict[str, PausedCall] = field(default_factory=dict)
+    doubts: dict[str, str] = field(default_factory=dict)
+    unsent: dict[str, str] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    ran: bool = False
+    failure: Exception | None = None
+    _completed: set[str] = field(default_factory=set)
+
+    def check(self) -> None:
+        """Raises `TurnLost` unless the lease still holds by this process' own clock."""
+        if time.monotonic() >= self.turn.deadline:
+            raise TurnLost(self.turn.session_id)
+
+    def completions(self) -> tuple[Completion, ...]:
+        """Claimed calls that the model has been told about and that no commit has completed yet."""
+        return tuple(
+            Completion(view.pause.pause_id, view.call.call_id, self.turn.token)
+            for call_id, view in self.claimed.items()
+            if call_id in self.told and call_id not in self._completed
+        )
+
+    async def flush(self, *, task: TaskWrite | None = None) -> None:
+        """Stores what has happened so far: done before anything outside of the process is touched."""
+        completions = self.completions()
+        if self.events or completions or task:
+            await self.ledger.commit(
+                self.turn, Commit(events=tuple(self.events), completions=completions, task=task)
+            )
+            self.turn.length += len(self.events)
+            self.events.clear()
+            self._completed.update(c.call_id for c in completions)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an engine can carry back to the framework."""
+
+    name: str
+    partial_answers: bool
+    structured_payload: bool
+    cancelled_is_distinct: bool
+
+
+class Engine(Protocol):
+    """A framework that can run an agent."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def start(self, scope: Scope, parts: Sequence[Part]) -> AsyncIterator[EngineEvent]:
+        """A new message."""
+        ...
+
+    def resume(self, scope: Scope) -> AsyncIterator[EngineEvent]:
+        """Carries out `scope.claimed`."""
+        ...
+
+    def proceed(self, scope: Scope) -> AsyncIterator[EngineEvent]:
+        """Goes on after the model failed, from what is stored."""
+        ...
+
+    def committed(self, scope: Scope) -> None:
+        """The turn's end is stored."""
+        ...
+
+    def forget(self, session_id: str) -> None:
+        """What this process remembers of the session may differ from what is stored: drop it."""
+        ...

@@ -1,0 +1,416 @@
+"""`RunService`: the one core behind every door.
+
+It accepts a message or a decision, says no before anything is changed where it has to, and lets the rest happen in a
+task of its own, so that a client that leaves loses nothing. Where a rule is about what is pending, `decisions.py` has
+it; where it is about a turn, `turns.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any
+
+from sayso_approvals.ledger import Choice, Ledger, Resolution
+from sayso_approvals.records import CallView, Verdict
+from sayso_approvals.refusals import Refusal
+
+from sayso_runtime.decisions import Plan, became, plan
+from sayso_runtime.messages import (
+    Began,
+    Ended,
+    Inbound,
+    Message,
+    RunEvent,
+    Task,
+    TaskState,
+    task_from_json,
+)
+from sayso_runtime.turns import Turns
+
+log = logging.getLogger(__name__)
+
+#: Seconds that the replica which took a verdict in the chat has to itself, so that its client sees the run go on.
+CHAT_GRACE = 1.0
+
+Observer = Callable[[str, float], None]
+Reachable = Callable[[Sequence[CallView]], Awaitable[None]]
+
+
+async def _everything_reachable(views: Sequence[CallView]) -> None:
+    del views
+
+
+class LiveRun:
+    """A run in progress; see `service_api.Run`."""
+
+    def __init__(self, task: Task, answered: Callable[[], Awaitable[None]]) -> None:
+        self._task = task
+        self._answered = answered
+        self._log: list[RunEvent] = []
+        self._news = asyncio.Event()
+        self._error: Exception | None = None
+        self._ended: Task | None = None
+
+    @property
+    def task(self) -> Task:
+        """The task as it was when the run was accepted, or as it began."""
+        return self._task
+
+    def emit(self, event: RunEvent) -> None:
+        """Adds an event for whoever listens, now or later."""
+        if isinstance(event, Began):
+            self._task = event.task
+        if isinstance(event, Ended):
+            self._ended = event.task
+        self._log.append(event)
+        self._news.set()
+
+    def fail(self, error: Exception) -> None:
+        """Ends the run with an error."""
+        self._error = error
+        self._news.set()
+
+    async def events(self) -> AsyncIterator[RunEvent]:
+        """All events from the first; may be iterated by several listeners."""
+        position = 0
+        while True:
+            while position < len(self._log):
+                event = self._log[position]
+                position += 1
+                yield event
+                if isinstance(event, Ended):
+                    return
+            if self._error is not None:
+                raise self._error
+            news = self._news
+            if position == len(self._log) and self._error is None:
+                await news.wait()
+                if self._news is news:
+                    self._news = asyncio.Event()
+
+    async def result(self) -> Task:
+        """Waits for the end."""
+        async for event in self.events():
+            if isinstance(event, Ended):
+                return event.task
+        raise RuntimeError("a run ended without an end")
+
+    async def answered(self) -> None:
+        """The answer is out."""
+        await self._answered()
+
+
+class RunService:
+    """See the module, and `service_api.Service` for what doors may ask."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        turns: Turns,
+        *,
+        while_paused: str = "Refuse",
+        reachable: Reachable = _everything_reachable,
+        observe: #: Seconds that the replica which took a verdict in the chat has to itself, so that its client sees the run go on.
+CHAT_GRACE = 1.0
+
+Observer = lambda what, seconds: None,
+        on_decision: Callable[[str], None] = lambda verdict: None,
+    ) -> None:
+        self._ledger = ledger
+        self._turns = turns
+        self._while_paused = while_paused
+        self._reachable = reachable
+        self._observe = observe
+        self._on_decision = on_decision
+        self._live: dict[tuple[str, str], LiveRun] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
+
+    # --- what doors ask
+
+    async def send(self, inbound: Inbound) -> LiveRun:
+        """Accepts a message or a decision. Raises `Refusal` before anything is changed."""
+        if self._draining:
+            raise Refusal("busy", "this replica is stopping: send it again, another one takes it")
+        if not inbound.parts:
+            raise Refusal("malformed_decision", "the message has no parts: send a text or a decision")
+        task = None
+        session_id = inbound.context_id
+        if inbound.task_id is not None:
+            task = await self.get(inbound.task_id, requester=inbound.requester)
+            if session_id is not None and session_id != task.context_id:
+                raise Refusal(
+                    "malformed_decision",
+                    f"task {task.id} is not of context {session_id}: leave one of them out",
+                    ids=(task.id,),
+                )
+            session_id = task.context_id
+        if session_id is None:
+            if inbound.decision is not None:
+                raise Refusal(
+                    "not_found", "a decision names its task (taskId) or its session (contextId); this one names neither"
+                )
+            session_id = uuid.uuid4().hex
+        key = (session_id, inbound.message_id)
+        if inbound.message_id and key in self._live:
+            return self._live[key]
+        earlier = await self._ledger.answer_to(session_id, inbound.message_id) if inbound.message_id else None
+        if earlier is not None:
+            return _replay(task_from_json(earlier, 0))
+        if inbound.message_id and key in self._live:  # it came twice while we were reading
+            return self._live[key]
+        found = await self._ledger.resolve(session_id)
+        if found.requester is not None and found.requester != inbound.requester:
+            raise Refusal("not_found", f"session {session_id} does not exist")
+        if inbound.decision is not None:
+            return await self._decide(inbound, session_id, found)
+        return await self._message(inbound, session_id, found, task)
+
+    async def get(self, task_id: str, *, requester: str) -> Task:
+        """The task as it is stored."""
+        task = await self._turns.load(task_id)
+        if task.requester != requester:
+            raise Refusal("not_found", f"task {task_id} does not exist", ids=(task_id,))
+        return task
+
+    async def cancel(self, task_id: str, *, requester: str) -> Task:
+        """Cancels what is pending in the task and waits until the model has been told."""
+        task = await self.get(task_id, requester=requester)
+        if task.state is not TaskState.INPUT_REQUIRED:
+            raise Refusal(
+                "already_decided" if task.state.terminal else "busy",
+                f"task {task_id} is {task.state.value}: only a paused task can be cancelled",
+                ids=(task_id,),
+            )
+        found = await self._ledger.resolve(task.context_id)
+        views = [view for view in found.calls if view.pause.task_id == task_id and view.open]
+        if not views:
+            raise became(found.last, "nothing of it is waiting")
+        decision_id = uuid.uuid4().hex
+        await self._ledger.decide(
+            [_choice(view, Verdict.CANCELLED) for view in views], by=requester, via="chat", decision_id=decision_id
+        )
+        run = LiveRun(task, lambda: self._ledger.answered(task.context_id, decision_id))
+        self._spawn(run, self._carry_out(run, task.context_id, requester, None, "", cancelled=True))
+        try:
+            return await run.result()
+        finally:
+            await run.answered()
+
+    # --- a message
+
+    async def _message(self, inbound: Inbound, session_id: str, found: Resolution, task: Task | None) -> LiveRun:
+        waiting = [view for view in found.calls if view.open or view.doubtful]
+        if waiting and not (self._while_paused == "CancelPause" and all(view.open for view in waiting)):
+            return _replay(await self._turns.load(waiting[0].pause.task_id))
+        if task is not None and task.state.terminal:
+            raise Refusal(
+                "not_found",
+                f"task {task.id} has ended ({task.state.value}): send the message without a task id",
+                ids=(task.id,),
+            )
+        now = time.time()
+        message = Message(inbound.message_id or uuid.uuid4().hex, "user", inbound.parts, inbound.metadata, now)
+        fresh = Task(
+            id=uuid.uuid4().hex,
+            context_id=session_id,
+            state=TaskState.WORKING,
+            at=now,
+            created_at=now,
+            requester=inbound.requester,
+            run_id=uuid.uuid4().hex,
+            history=(message,),
+        )
+        run = LiveRun(fresh, _nothing_to_clear)
+        self._remember(run, session_id, inbound.message_id)
+        self._spawn(run, self._run_message(run, inbound, fresh))
+        return run
+
+    async def _run_message(self, run: LiveRun, inbound: Inbound, fresh: Task) -> None:
+        started = time.monotonic()
+        session_id = fresh.context_id
+        try:
+            while True:
+                turn = await self._ledger.take(session_id, requester=inbound.requester)
+                waited = time.monotonic() - started > 0.05
+                earlier = await self._ledger.answer_to(session_id, inbound.message_id) if waited else None
+                if earlier is not None:
+                    await self._ledger.release(turn)
+                    run.emit(Began(task_from_json(earlier, 0)))
+                    run.emit(Ended(task_from_json(earlier, 0)))
+                    return
+                waiting = [view for view in turn.calls if view.open or view.doubtful]
+                if waiting and self._while_paused == "CancelPause" and all(view.open for view in waiting):
+                    await self._ledger.decide(
+                        [_choice(view, Verdict.SUPERSEDED) for view in waiting],
+                        by=inbound.requester,
+                        via="pause-cancelled",
+                        decision_id="",
+                    )
+                elif waiting:
+                    await self._ledger.release(turn)
+                    paused = await self._turns.load(waiting[0].pause.task_id)
+                    run.emit(Began(paused))
+                    run.emit(Ended(paused))
+                    return
+                claimed = await self._ledger.claim(turn) if turn.calls else []
+                if claimed:  # decided, but not yet carried out: that comes first
+                    superseded = any(v.state.verdict and v.state.verdict.verdict is Verdict.SUPERSEDED for v in claimed)
+                    await self._turns.carry_out(turn, claimed, _nobody, cancelled=superseded)
+                    continue
+                ended = await self._turns.begin_message(turn, fresh, inbound.parts, run.emit, inbound.message_id)
+                if ended.state is TaskState.INPUT_REQUIRED:
+                    self._observe("pause", time.monotonic() - started)
+                return
+        finally:
+            self._forget(run, session_id, inbound.message_id)
+
+    # --- a decision
+
+    async def _decide(self, inbound: Inbound, session_id: str, found: Resolution) -> LiveRun:
+        if inbound.decision is None:
+            raise ValueError("not a decision")
+        if found.requester is None:
+            raise Refusal("not_found", f"session {session_id} does not exist")
+        what = plan(inbound.decision, found, inbound.task_id)
+        decision_id = uuid.uuid4().hex
+        views = {(view.pause.pause_id, view.call.call_id): view for view in found.calls}
+        await self._reachable(
+            [
+                views[choice.pause_id, choice.call_id]
+                for choice in what.choices
+                if choice.verdict is Verdict.APPROVED
+            ]
+        )
+        await self._write(what, inbound, decision_id)
+        first = next(iter(views.values()))
+        task = await self._turns.load(inbound.task_id or first.pause.task_id)
+        run = LiveRun(task, lambda: self._ledger.answered(session_id, decision_id))
+        message = Message(inbound.message_id or uuid.uuid4().hex, "user", inbound.parts, inbound.metadata, time.time())
+        self._remember(run, session_id, inbound.message_id)
+        self._spawn(run, self._carry_out(run, session_id, inbound.requester, message, inbound.message_id))
+        return run
+
+    async def _write(self, what: Plan, inbound: Inbound, decision_id: str) -> None:
+        if what.choices:
+            await self._ledger.decide(what.choices, by=inbound.requester, via=inbound.via, decision_id=decision_id)
+            for choice in what.choices:
+                self._on_decision(choice.verdict.value)
+        for settlement in what.settlements:
+            await self._ledger.settle(
+                settlement.view.pause.pause_id,
+                settlement.view.call.call_id,
+                action=settlement.action,
+                result=settlement.result,
+                by=inbound.requester,
+                reason=settlement.reason,
+                attempt=settlement.view.state.attempt,
+            )
+            self._on_decision(settlement.action)
+
+    async def _carry_out(
+        self,
+        run: LiveRun,
+        session_id: str,
+        requester: str,
+        message: Message | None,
+        message_id: str,
+        *,
+        cancelled: bool = False,
+    ) -> None:
+        started = time.monotonic()
+        try:
+            turn = await self._ledger.take(session_id, requester=requester, create=False)
+            claimed = await self._ledger.claim(turn)
+            if claimed:
+                await self._turns.carry_out(
+                    turn, claimed, run.emit, message=message, message_id=message_id, cancelled=cancelled
+                )
+                self._observe("resume", time.monotonic() - started)
+                return
+            await self._ledger.release(turn)  # somebody else carried it out meanwhile
+            current = await self._turns.load(run.task.id)
+            run.emit(Began(current))
+            run.emit(Ended(current))
+        finally:
+            self._forget(run, session_id, message_id)
+
+    # --- what happened while nobody was looking
+
+    async def go_on(self, session_id: str) -> None:
+        """Carries out what is decided in a session and ends what a dead replica left; used by the worker."""
+        found = await self._ledger.resolve(session_id)
+        if found.requester is None:
+            return
+        ready = [view for view in found.calls if not view.open and not view.doubtful]
+        if any(_just_said_in_the_chat(view) for view in ready):
+            await asyncio.sleep(CHAT_GRACE)  # the replica that took the verdict carries it out; unless it has died
+            return await self.go_on(session_id)
+        await self._reachable(
+            [v for v in ready if v.state.verdict and v.state.verdict.verdict is Verdict.APPROVED and not v.state.token]
+        )
+        turn = await self._ledger.take(session_id, requester=found.requester, create=False)
+        claimed = await self._ledger.claim(turn)
+        if claimed:
+            await self._turns.carry_out(turn, claimed, _nobody)
+        else:
+            await self._turns.bury(turn, found.task_id if turn.dirty else None)
+
+    async def drain(self, seconds: float) -> None:
+        """Takes nothing new and waits for what runs, at most `seconds`."""
+        self._draining = True
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+    # --- keeping runs
+
+    def _spawn(self, run: LiveRun, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(_guarded(run, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _remember(self, run: LiveRun, session_id: str, message_id: str) -> None:
+        if message_id:
+            self._live[session_id, message_id] = run
+
+    def _forget(self, run: LiveRun, session_id: str, message_id: str) -> None:
+        if self._live.get((session_id, message_id)) is run:
+            del self._live[session_id, message_id]
+
+
+def _just_said_in_the_chat(view: CallView) -> bool:
+    verdict = view.state.verdict
+    return verdict is not None and verdict.via == "chat" and 0 <= time.time() - verdict.at < CHAT_GRACE
+
+
+def _choice(view: CallView, verdict: Verdict) -> Choice:
+    return Choice(view.pause.pause_id, view.call.call_id, view.call.digest, verdict)
+
+
+def _replay(task: Task) -> LiveRun:
+    run = LiveRun(task, _nothing_to_clear)
+    run.emit(Began(task))
+    run.emit(Ended(task))
+    return run
+
+
+async def _guarded(run: LiveRun, work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except Refusal as refusal:
+        run.fail(refusal)
+    except Exception as error:
+        log.exception("the run of task %s failed", run.task.id)
+        run.fail(error)
+
+
+async def _nothing_to_clear() -> None:
+    return None
+
+
+def _nobody(event: RunEvent) -> None:
+    del event

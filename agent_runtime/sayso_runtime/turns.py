@@ -1,0 +1,331 @@
+"""Carrying out one turn of a session: from the fenced take to the one commit that ends it.
+
+A turn either starts with a message, or carries out what was decided. Both end the same way (`_finish`): everything that
+happened (events, a new pause, told calls, the task) is stored in one atomic step, and only then does the client hear.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sayso_approvals.digest import canonical, digest
+from sayso_approvals.ledger import Ledger, TurnLost
+from sayso_approvals.records import AgentId, CallView, Commit, Kind, Pause, PausedCall, TaskWrite, Turn, Verdict
+from sayso_approvals.refusals import Refusal
+
+from sayso_runtime import tasks
+from sayso_runtime.engine.api import Called, Engine, EngineEvent, ModelFailed, Returned, Scope, Spoken
+from sayso_runtime.messages import (
+    Began,
+    Ended,
+    Interruption,
+    Message,
+    Part,
+    RunEvent,
+    Task,
+    TaskState,
+    TextDelta,
+    ToolCalled,
+    ToolReturned,
+    task_from_json,
+    task_to_json,
+)
+
+log = logging.getLogger(__name__)
+
+Emit = Callable[[RunEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSettings:
+    """What the agent's configuration says about turns."""
+
+    agent: AgentId
+    timeout_seconds: float
+    on_timeout: str
+
+
+class Turns:
+    """Runs turns of one agent on this replica."""
+
+    def __init__(self, ledger: Ledger, engine: Engine, settings: TurnSettings, *, lease_seconds: float) -> None:
+        self._ledger = ledger
+        self._engine = engine
+        self._settings = settings
+        self._lease = lease_seconds
+
+    # --- a message
+
+    async def begin_message(self, turn: Turn, task: Task, parts: Sequence[Part], emit: Emit, message_id: str) -> Task:
+        """Runs the model on a new message. `task` is new; it is stored before the model is called."""
+        scope = Scope(turn, self._ledger)
+        task = await self._store(scope, task)
+        emit(Began(task))
+        return await self._drive(scope, task, self._engine.start(scope, parts), emit, message_id)
+
+    # --- what was decided
+
+    async def carry_out(
+        self,
+        turn: Turn,
+        claimed: Sequence[CallView],
+        emit: Emit,
+        *,
+        message: Message | None = None,
+        message_id: str = "",
+        cancelled: bool = False,
+    ) -> Task:
+        """Resumes the run whose calls were claimed. `cancelled`: the client cancelled the task as a whole."""
+        scope = Scope(turn, self._ledger, claimed={view.call.call_id: view for view in claimed})
+        task = await self.load(claimed[0].pause.task_id)
+        task = tasks.working(task, self._now(turn), message)
+        emit(Began(task))
+        questions = [view for view in claimed if view.call.kind is Kind.CONTINUE]
+        for view in questions:
+            scope.told.add(view.call.call_id)
+        if questions and len(questions) == len(scope.claimed):
+            return await self._continue(scope, task, questions[0], emit, message_id, cancelled=cancelled)
+        for view in questions:
+            del scope.claimed[view.call.call_id]
+        return await self._drive(scope, task, self._engine.resume(scope), emit, message_id, cancelled=cancelled)
+
+    async def _continue(
+        self, scope: Scope, task: Task, question: CallView, emit: Emit, message_id: str, *, cancelled: bool
+    ) -> Task:
+        verdict = question.state.verdict
+        if verdict is not None and verdict.verdict is Verdict.APPROVED:
+            return await self._drive(
+                scope, task, self._engine.proceed(scope), emit, message_id, cancelled=cancelled
+            )
+        who = verdict.by if verdict else "nobody"
+        why = f": {verdict.reason}" if verdict and verdict.reason else ""
+        ended = tasks.failed(
+            task, f"Ended by {who} after the model had failed{why}", self._now(scope.turn), state=TaskState.CANCELED
+        )
+        return await self._commit(scope, ended, emit, message_id)
+
+    # --- a turn whose holder died
+
+    async def bury(self, turn: Turn, task_id: str | None) -> None:
+        """Ends what a dead replica left working; nothing of it can be claimed."""
+        scope = Scope(turn, self._ledger)
+        if task_id is not None:
+            task = await self.load(task_id)
+            if task.state in (TaskState.WORKING, TaskState.SUBMITTED):
+                why = "The agent stopped while it worked on this. What it had started may or may not have taken effect."
+                await self._commit(scope, tasks.failed(task, why, self._now(turn)), _nobody, "")
+                return
+        await self._ledger.release(turn)
+
+    async def load(self, task_id: str) -> Task:
+        """The stored task. Raises `not_found`."""
+        stored = await self._ledger.task(task_id)
+        if stored is None:
+            raise Refusal("not_found", f"task {task_id} does not exist", ids=(task_id,))
+        version, document = stored
+        return task_from_json(document, version)
+
+    # --- the one way through a turn
+
+    async def _drive(
+        self,
+        scope: Scope,
+        task: Task,
+        events: AsyncIterator[EngineEvent],
+        emit: Emit,
+        message_id: str,
+        *,
+        cancelled: bool = False,
+    ) -> Task:
+        said: list[str] = []
+        answer: list[str] = []
+        failure: Exception | None = None
+        renewal = asyncio.create_task(self._keep(scope.turn))
+        try:
+            async for event in events:
+                _show(event, emit, said, answer)
+        except (TurnLost, Refusal) as error:
+            await self._stopped(scope, error)
+        except Exception as error:  # noqa: BLE001  whatever an engine, a model or a tool raises ends the turn, not the process
+            failure = error
+            if not isinstance(error, ModelFailed):
+                log.exception("the turn of session %s failed", scope.turn.session_id)
+        finally:
+            renewal.cancel()
+        await self._open_dropped(scope, failure)
+        if failure is not None:
+            return await self._failed(scope, task, failure, emit, message_id)
+        return await self._finish(scope, task, said, answer, emit, message_id, cancelled=cancelled)
+
+    async def _stopped(self, scope: Scope, error: TurnLost | Refusal) -> None:
+        """The turn cannot go on. What is stored stays; a call that certainly did not run is open again."""
+        self._engine.forget(scope.turn.session_id)
+        if isinstance(error, TurnLost):
+            raise Refusal(
+                "busy", f"another replica has taken over session {scope.turn.session_id}: it goes on there"
+            ) from error
+        if error.code != "store_unreachable":
+            for view in scope.claimed.values():
+                await self._ledger.reopen(scope.turn, view, error.detail)
+            await self._ledger.release(scope.turn)
+        raise error
+
+    async def _open_dropped(self, scope: Scope, failure: Exception | None) -> None:
+        """An answered call that the engine did not consume is open again, and says so."""
+        settled = scope.told | set(scope.doubts) | set(scope.unsent)
+        for call_id, view in scope.claimed.items():
+            if call_id not in settled:
+                why = str(failure) if failure else "the answer was not taken up where the call sits: decide again"
+                log.warning("call %s of session %s is open again: %s", call_id, scope.turn.session_id, why)
+                await self._ledger.reopen(scope.turn, view, why)
+
+    async def _failed(self, scope: Scope, task: Task, failure: Exception, emit: Emit, message_id: str) -> Task:
+        reason = str(failure) if isinstance(failure, ModelFailed) else f"{type(failure).__name__}: {failure}"
+        now = self._now(scope.turn)
+        if not scope.ran and not scope.told:
+            left = await self._left(scope, ())
+            if left:
+                return await self._commit(scope, tasks.paused(task, left, now, text=reason), emit, "")
+            return await self._commit(scope, tasks.failed(task, f"The model failed: {reason}", now), emit, "")
+        carried_out = {
+            call_id: view.state.verdict.verdict.value
+            for call_id, view in scope.claimed.items()
+            if view.state.verdict is not None
+        }
+        arguments = {"reason": reason}
+        question = PausedCall(
+            call_id=f"continue-{uuid.uuid4().hex[:12]}",
+            kind=Kind.CONTINUE,
+            server="sayso",
+            endpoint="",
+            tool="sayso_continue",
+            alias="sayso_continue",
+            arguments=canonical(arguments),
+            digest=digest("sayso", "", "sayso_continue", arguments),
+            hint=f"The model failed after a tool had run: {reason}. Its result is kept. Go on?",
+            payload=json.dumps(carried_out),
+        )
+        scope.asks = {question.call_id: question}
+        return await self._finish(scope, task, [], [], emit, "")
+
+    async def _finish(
+        self,
+        scope: Scope,
+        task: Task,
+        said: list[str],
+        answer: list[str],
+        emit: Emit,
+        message_id: str,
+        *,
+        cancelled: bool = False,
+    ) -> Task:
+        now = self._now(scope.turn)
+        pause: Pause | None = None
+        if scope.asks:
+            pause = Pause(
+                pause_id=uuid.uuid4().hex,
+                agent=self._settings.agent,
+                session_id=scope.turn.session_id,
+                task_id=task.id,
+                engine=self._engine.capabilities.name,
+                requester=scope.turn.requester,
+                opened_at=now,
+                expires_at=now + self._settings.timeout_seconds,
+                calls=tuple(scope.asks.values()),
+                on_timeout=self._settings.on_timeout,
+            )
+        new = tuple(tasks.asked(pause, call) for call in pause.calls) if pause else ()
+        left = await self._left(scope, new)
+        if left:
+            task = tasks.paused(task, left, now, text="\n".join(said))
+        else:
+            text = "\n".join(answer or said[-1:])
+            state = TaskState.CANCELED if cancelled else TaskState.COMPLETED
+            task = tasks.answered(task, text, now, state=state)
+        return await self._commit(scope, task, emit, message_id, pause)
+
+    async def _left(self, scope: Scope, new: tuple[Interruption, ...]) -> tuple[Interruption, ...]:
+        """What is open when this turn ends: what was open before and nobody carried out, and what is new."""
+        told = {(view.pause.pause_id, call_id) for call_id, view in scope.claimed.items() if call_id in scope.told}
+        views = scope.turn.calls
+        if scope.doubts or scope.unsent or len(told) < len(scope.claimed):
+            views = (await self._ledger.resolve(scope.turn.session_id)).calls
+        return (
+            *(
+                tasks.interruption(view)
+                for view in views
+                if (view.open or view.doubtful) and (view.pause.pause_id, view.call.call_id) not in told
+            ),
+            *new,
+        )
+
+    async def _commit(
+        self, scope: Scope, task: Task, emit: Emit, message_id: str, pause: Pause | None = None
+    ) -> Task:
+        document = task_to_json(task)
+        commit = Commit(
+            events=tuple(scope.events),
+            pause=pause,
+            completions=scope.completions(),
+            task=TaskWrite(task.id, task.version, document, task.state.value),
+            answers={message_id: document} if message_id else {},
+            release=True,
+        )
+        try:
+            await self._ledger.commit(scope.turn, commit)
+        except TurnLost as error:
+            await self._stopped(scope, error)
+        except Refusal:
+            self._engine.forget(scope.turn.session_id)
+            raise
+        scope.turn.length += len(scope.events)
+        scope.events.clear()
+        self._engine.committed(scope)
+        task = replace(task, version=task.version + 1)
+        emit(Ended(task))
+        return task
+
+    async def _store(self, scope: Scope, task: Task) -> Task:
+        await scope.flush(task=TaskWrite(task.id, task.version, task_to_json(task), task.state.value))
+        return replace(task, version=task.version + 1)
+
+    async def _keep(self, turn: Turn) -> None:
+        """Renews the lease until cancelled. A renewal that fails changes nothing: the deadline passes by itself."""
+        while True:
+            await asyncio.sleep(self._lease / 3)
+            try:
+                await self._ledger.renew(turn)
+            except TurnLost:
+                return
+            except Refusal as error:
+                log.warning("the lease of session %s could not be renewed: %s", turn.session_id, error.detail)
+
+    @staticmethod
+    def _now(turn: Turn) -> float:
+        return time.time() + turn.clock_offset
+
+
+def _show(event: EngineEvent, emit: Emit, said: list[str], answer: list[str]) -> None:
+    match event:
+        case Spoken(text, partial, final):
+            if partial:
+                emit(TextDelta(text))
+            else:
+                said.append(text)
+                if final:
+                    answer.append(text)
+        case Called(calls):
+            emit(ToolCalled(calls))
+        case Returned(results):
+            emit(ToolReturned(results))
+
+
+def _nobody(event: Any) -> None:
+    """Where nobody listens."""
