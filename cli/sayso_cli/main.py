@@ -20,6 +20,7 @@ app = typer.Typer(
     name="sayso",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: loading rich for it would cost half of the start
     context_settings={"help_option_names": ["-h", "--help"]},
     help="AI agents on Kubernetes that act on a person's say-so.",
 )
@@ -97,7 +98,7 @@ def chat(
 @app.command("completion")
 def completion(shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")]) -> None:
     """Print the completion script of a shell: `source <(sayso completion bash)`."""
-    from typer.completion import get_completion_script
+    from typer._completion_shared import get_completion_script
 
     if shell not in ("bash", "zsh", "fish"):
         raise CliError(f"there is no completion for {shell!r}: name bash, zsh or fish", USAGE)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sayso_cli.approvals.deciding import Outcome
     from sayso_cli.approvals.store import Store
 
-app = typer.Typer(no_args_is_help=True, help="See what waits for a say-so, and decide it.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="See what waits for a say-so, and decide it.")
 
 StateDirOption = Annotated[
     Path | None,
