@@ -165,6 +165,8 @@ class ApprovalSpec(Part):
     timeout: Duration = Field(
         timedelta(hours=24),
         description="How long a call waits for a decision, such as 24h or 1h30m. Left out: 24h.",
+        # pydantic would write this default as ISO 8601.
+        json_schema_extra={"default": "24h"},
     )
     on_timeout: Literal["Cancel", "Reject"] = Field(
         "Cancel",

@@ -19,7 +19,7 @@ from sayso_api.faults import Fault, ManifestError, listing, write_path
 from sayso_api.faults import Path as FieldPath
 from sayso_api.mcpserver import MCPServer
 from sayso_api.modelconfig import ModelConfig
-from sayso_api.objects import KINDS, Object, Origin, RefusedError, parse, unpack
+from sayso_api.objects import KINDS, Object, Origin, RefusedError, name_of, parse, unpack
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -68,7 +68,7 @@ def load(paths: Sequence[Path | str], *, stdin: TextIO | None = None) -> Manifes
         files.append(name)
         read_documents, unreadable = read(name, text)
         documents.extend(read_documents)
-        faults.extend(unreadable)
+        faults.extend(_named(unreadable, read_documents))
     manifests = _collect(documents, faults)
     if not faults and not manifests.origins:
         where = ", ".join(str(path) for path in paths)
@@ -106,6 +106,14 @@ def _texts(paths: Sequence[Path | str], stdin: TextIO, faults: list[Fault]) -> I
         except (OSError, ValueError) as error:
             found = getattr(error, "strerror", None) or str(error)
             faults.append(Fault(found, "a readable file or directory", "check the path", file=str(path)))
+
+
+def _named(faults: Iterable[Fault], documents: Iterable[Document]) -> Iterator[Fault]:
+    """The faults of unreadable fields with the kind and name of the object that they are in."""
+    objects = {document.number: document.data for document in documents if isinstance(document.data, dict)}
+    for fault in faults:
+        data = objects.get(fault.document, {})
+        yield replace(fault, kind=str(data.get("kind") or ""), name=name_of(data))
 
 
 def _files(path: Path) -> list[Path]:
