@@ -1,6 +1,6 @@
 """The last look at the turn's lease before a tool's request leaves this process.
 
-Whoever drives the turn sets `FENCE`; a tool calls `check_fence()` as the last thing before it sends. The check reads
+Whoever drives the turn sets `fence`; a tool calls `check_fence()` as the last thing before it sends. The check reads
 the monotonic clock only: a process that was stopped and continued finds its lease over before it can do harm.
 """
 
@@ -13,16 +13,26 @@ from sayso_runtime.tools.outcome import NotSent
 
 Fence = Callable[[], None]
 
-#: Raises `FenceLost` when the turn's lease is over. None: nobody holds a turn here (a tool run outside of a session).
-FENCE: ContextVar[Fence | None] = ContextVar("sayso_fence", default=None)
+#: Raises when the turn's lease is over. None: nobody holds a turn here (a tool that runs outside of a session).
+fence: ContextVar[Fence | None] = ContextVar("sayso_fence", default=None)
 
 
 class FenceLost(NotSent):
     """The turn's lease ended before the request was sent: another replica may be carrying on."""
 
 
-def check_fence() -> None:
-    """Raise `FenceLost` if the current turn's lease is over."""
-    fence = FENCE.get()
-    if fence is not None:
-        fence()
+def check_fence(server: str) -> None:
+    """Raise `FenceLost`, naming `server`, if the current turn's lease is over."""
+    check(fence.get(), server)
+
+
+def check(the_fence: Fence | None, server: str) -> None:
+    """As `check_fence`, for a fence that was taken along. Whatever the fence raises means that nothing may be sent."""
+    if the_fence is None:
+        return
+    try:
+        the_fence()
+    except FenceLost:
+        raise
+    except Exception as error:
+        raise FenceLost(server, f"the turn's lease is over ({error})") from error

@@ -83,7 +83,7 @@ def _fence(tool: BaseTool) -> None:
 
     @functools.wraps(run)
     async def run_fenced(**kwargs: Any) -> Any:
-        check_fence()
+        check_fence(FUNCTION_SERVER)
         return await run(**kwargs)
 
     tool.__dict__["run_async"] = run_fenced
@@ -95,7 +95,7 @@ def fenced(func: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.isasyncgenfunction(call):
 
         async def stream(*args: Any, **kwargs: Any) -> Any:
-            check_fence()
+            check_fence(FUNCTION_SERVER)
             async for item in func(*args, **kwargs):
                 yield item
 
@@ -103,20 +103,20 @@ def fenced(func: Callable[..., Any]) -> Callable[..., Any]:
     if inspect.isgeneratorfunction(call):
 
         def generate(*args: Any, **kwargs: Any) -> Any:
-            check_fence()
+            check_fence(FUNCTION_SERVER)
             yield from func(*args, **kwargs)
 
         return _dressed(generate, func)
     if inspect.iscoroutinefunction(call):
 
         async def wait(*args: Any, **kwargs: Any) -> Any:
-            check_fence()
+            check_fence(FUNCTION_SERVER)
             return await func(*args, **kwargs)
 
         return _dressed(wait, func)
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        check_fence()
+        check_fence(FUNCTION_SERVER)
         return func(*args, **kwargs)
 
     return _dressed(run, func)

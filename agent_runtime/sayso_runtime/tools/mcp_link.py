@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from sayso_api.runtimeconfig import ToolServer
 from sayso_runtime.tools import lazy_mcp
-from sayso_runtime.tools.fence import FENCE
+from sayso_runtime.tools.fence import fence
 from sayso_runtime.tools.mcp_http import ANSWER_LIMIT, TOO_LARGE, WatchedTransport, http_client
 from sayso_runtime.tools.mcp_result import dump, error_result, size_of
 from sayso_runtime.tools.outcome import NotSent, OutcomeUnknown, ToolRunError
@@ -119,7 +119,7 @@ class Link:
         assert self._session is not None
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds + GRACE_SECONDS
-        sending = Sending(tool, self.server.key, self._access.label, FENCE.get(), deadline)
+        sending = Sending(tool, self.server.key, self._access.label, fence.get(), deadline)
         request = wire.CallToolRequest(params=wire.CallToolRequestParams(name=tool, arguments=arguments))
         context = SENDING.set(sending)
         try:

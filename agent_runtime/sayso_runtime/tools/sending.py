@@ -11,7 +11,7 @@ import asyncio
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from sayso_runtime.tools.fence import Fence
+from sayso_runtime.tools.fence import Fence, check
 from sayso_runtime.tools.outcome import NotSent, OutcomeUnknown, ToolRunError
 
 
@@ -45,8 +45,7 @@ class Sending:
         """Leave to send. Raises `NotSent` when nobody waits for the answer any more or the lease is over."""
         if self.closed:
             raise NotSent(self.server, f"{self.label}: the caller had stopped waiting before the request could leave")
-        if self.fence is not None:
-            self.fence()
+        check(self.fence, self.server)
         self.sent = True
         self.redirected = ""
 
