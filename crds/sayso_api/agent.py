@@ -54,16 +54,17 @@ class McpServerTools(Part):
     namespace: DnsLabel | None = Field(
         None, description="Its namespace, which must allow it. Left out: the Agent's own."
     )
+    # The limits, and those of the lists around them, keep the rules within what an API server spends on one.
     tool_names: tuple[ToolGlob, ...] | None = Field(
         None,
         min_length=1,
-        max_length=200,
+        max_length=100,
         description="Tools that the agent may call: names or globs with * and ?. Left out: all that the server offers.",
         json_schema_extra=_SET,
     )
     require_approval: tuple[ToolGlob, ...] = Field(
         (),
-        max_length=200,
+        max_length=50,
         description='Tools whose calls wait for a person: names or globs, "*" for all. Each must match some tool. '
         "Left out: none by this list.",
         json_schema_extra=_SET,
@@ -215,7 +216,7 @@ class AgentSpec(Part):
     tools: Tools = Field((), description="What the agent can call, at most 50. Left out: nothing.")
     sub_agents: tuple[SubAgent, ...] = Field(
         (),
-        max_length=20,
+        max_length=8,
         description="Agents in the same process, one level deep. Left out: none.",
         json_schema_extra=_map_by("name"),
     )
