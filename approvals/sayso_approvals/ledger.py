@@ -1,84 +1,297 @@
 """The pause ledger in Redis: every change of state is one Lua script.
 
 The scripts are named as the protocol's steps are (`take`, `commit`, `decide`, `expire`, `claim`, `begin`, `finish`,
-`doubt`, `settle`, `reopen`) and live beside this module in `scripts/`. Python never reads, changes and writes back.
+`doubt`, `settle`, `reopen`) and live beside this module in `scripts/`. Python never reads, changes and writes back: it
+seals what is to be written, and the script compares what Python has seen with what is there.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from sayso_approvals.records import AgentId, Begin, CallView, Commit, Turn, Verdict
+from sayso_approvals import deciding
+from sayso_approvals.deciding import Choice as Choice
+from sayso_approvals.deciding import Resolution as Resolution
+from sayso_approvals.keys import Keys, short
+from sayso_approvals.reading import Entry, Reader
+from sayso_approvals.records import (
+    AgentId,
+    Begin,
+    CallView,
+    Commit,
+    Kind,
+    Turn,
+    Verdict,
+)
+from sayso_approvals.refusals import Refusal
+from sayso_approvals.scripting import Runner
+from sayso_approvals.turns import Queue
+from sayso_approvals.turns import TurnLost as TurnLost
+from sayso_approvals.watching import Watch
 
+ANSWER_DAYS = 7  # how long a repeated message gets the first answer again
+ARCHIVE_DAYS = 30  # how long a pause that is done can still be looked at
+_DAY = 86_400_000  # milliseconds
 
-class TurnLost(Exception):
-    """The turn's lease ended and its fence moved on: nothing of this step was written. Stop working."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """What a message finds on arrival, read in one step.
-
-    `answering`: another decision of this session is still being answered, so a verdict without ids cannot mean what is
-    open now. `task_id` is the session's newest task. `last` is the newest decided call, for saying what became of it.
-    """
-
-    requester: str | None  # None: the session does not exist
-    task_id: str | None
-    calls: list[CallView]  # not done
-    answering: bool
-    last: CallView | None
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One verdict about one call, to be sealed and stored by `Ledger.decide`. `payload` is JSON text."""
-
-    pause_id: str
-    call_id: str
-    digest: str
-    verdict: Verdict
-    reason: str = ""
-    payload: str = "null"
+#: Kinds whose approval can be told to the model without a tool having run here.
+_NO_JOURNAL = frozenset({Kind.CONTINUE, Kind.INPUT_REQUIRED, Kind.CONFIRMATION})
 
 
 class Ledger:
     """One agent's pauses, sessions and tasks.
 
-    Every method may raise `Refusal("store_unreachable")`; those that take a `Turn` raise `TurnLost`.
+    `redis` comes from `connect.connect`; `key` is the agent's own (32 bytes); `lease_seconds` is how long a replica
+    that has died keeps its turn. Every method may raise `Refusal("store_unreachable")`; those that take a `Turn`
+    raise `TurnLost`, having written nothing.
     """
 
-    def __init__(self, redis: Any, agent: AgentId, key: bytes, *, lease_seconds: float = 15.0) -> None: ...
+    def __init__(self, redis: Any, agent: AgentId, key: bytes, *, lease_seconds: float = 15.0) -> None:
+        self.agent = agent
+        self.lease_seconds = lease_seconds
+        self._runner = Runner(redis)
+        self._keys = Keys(agent)
+        self._path = str(agent)
+        self._reader = Reader(agent, key)
+        self._queue = Queue(lease_seconds)
+        self._watch = Watch(self._runner, self._keys, self._reader, lease_seconds)
+
+    async def _script(self, name: str, session_id: str, *arguments: str | int | float) -> Any:
+        return await self._runner.run(name, self._session(session_id), self._path, session_id, *arguments)
+
+    def _session(self, session_id: str) -> tuple[str, ...]:
+        try:
+            return self._keys.session(session_id)
+        except ValueError as error:
+            raise Refusal("not_found", f"There is no such session: {error}.") from None
 
     # --- sessions and their turns
-    async def resolve(self, session_id: str) -> Resolution: ...
+    async def resolve(self, session_id: str) -> Resolution:
+        """What a message finds on arrival; costs one round trip."""
+        now, requester, task, last, answering, flat = await self._script("resolve", session_id)
+        self._watch.clock(now)
+        entries = self._reader.entries(session_id, flat)
+        newest = next((entry.view for entry in entries if entry.at == last), None)
+        if newest is None and last:  # two pauses were done since: it has moved away
+            entries_there = await self._watch.archived(last.partition(":")[0])
+            newest = next((entry.view for entry in entries_there if entry.at == last), None)
+        return Resolution(
+            requester=requester or None,
+            task_id=task or None,
+            calls=[entry.view for entry in entries if not entry.view.state.done],
+            answering=answering > 0,
+            last=newest,
+        )
+
     async def take(
-        self, session_id: str, *, requester: str, create: bool = True, wait_seconds: float = 600.0
+        self,
+        session_id: str,
+        *,
+        requester: str,
+        create: bool = True,
+        wait_seconds: float = 600.0,
+        any_requester: bool = False,
     ) -> Turn:
         """The session's turn, waiting for it in order of arrival; at most eight wait, the ninth gets `busy`.
 
-        `requester` becomes the owner of a session that does not exist yet (if `create`, else `not_found`).
+        `requester` becomes the owner of a session that does not exist yet (if `create`, else `not_found`). For
+        anybody else the session does not exist, unless `any_requester` (work of the agent's own).
         """
-        ...
+        turn, _ = await self._take(session_id, requester, create, wait_seconds, any_requester, claim=False)
+        return turn
 
-    async def renew(self, turn: Turn) -> None: ...
-    async def release(self, turn: Turn) -> None: ...
-    async def events(self, session_id: str, start: int = 0) -> list[str]: ...
+    async def take_and_claim(
+        self,
+        session_id: str,
+        *,
+        requester: str,
+        create: bool = False,
+        wait_seconds: float = 600.0,
+        any_requester: bool = False,
+    ) -> tuple[Turn, list[CallView]]:
+        """`take` and `claim` in one round trip."""
+        turn, entries = await self._take(session_id, requester, create, wait_seconds, any_requester, claim=True)
+        return turn, _claimed(turn, entries)
+
+    async def _take(
+        self, session_id: str, requester: str, create: bool, wait_seconds: float, any_requester: bool, *, claim: bool
+    ) -> tuple[Turn, list[Entry]]:
+        if not requester:
+            raise ValueError("a turn is taken for somebody: the requester is empty")
+
+        async def attempt(place: str) -> Any:
+            return await self._script(
+                "take",
+                session_id,
+                requester,
+                int(any_requester),
+                int(create),
+                self._queue.lease_ms,
+                place,
+                self._queue.place_ms,
+                self._queue.most,
+                int(claim),
+            )
+
+        started, reply = await self._queue.wait(session_id, attempt, wait_seconds)
+        _, token, now, dirty, owner, length, flat = reply
+        entries = self._reader.entries(session_id, flat)
+        turn = Turn(
+            session_id=session_id,
+            requester=owner,
+            token=token,
+            deadline=self._queue.deadline(started),
+            length=length,
+            dirty=bool(dirty),
+            clock_offset=self._watch.clock(now),
+            calls=[entry.view for entry in entries if not entry.view.state.done],
+        )
+        return turn, entries
+
+    async def renew(self, turn: Turn) -> None:
+        """A whole new lease, if the turn is still ours."""
+        started = time.monotonic()
+        await self._held("renew", turn, self._queue.lease_ms)
+        turn.deadline = self._queue.deadline(started)
+
+    async def release(self, turn: Turn) -> None:
+        """Ends the turn cleanly, and lets the next one in."""
+        await self._held("release", turn)
+        self._released(turn)
+
+    def _released(self, turn: Turn) -> None:
+        turn.deadline = 0.0
+        self._queue.free(turn.session_id)
+
+    async def _held(self, name: str, turn: Turn, *arguments: str | int | float) -> list[Any]:
+        reply: list[Any] = await self._script(name, turn.session_id, turn.token, *arguments)
+        if reply[0] == "lost":
+            turn.deadline = 0.0
+            raise TurnLost(f"session {turn.session_id}: the lease of turn {turn.token} ended")
+        return reply
+
+    async def events(self, session_id: str, start: int = 0) -> list[str]:
+        """The session's events from number `start` on, oldest first."""
+        key = self._session(session_id)[2]
+        found: list[str] = await self._runner.ask(self._runner.redis.lrange(key, start, -1))
+        return found
+
     async def commit(self, turn: Turn, commit: Commit) -> None:
         """Writes all of it or nothing. Raises `TurnLost`, or `Refusal("integrity")` on a task's version conflict."""
-        ...
+        keys = list(self._session(turn.session_id))
+        parts: list[str | int | float] = list(commit.events)
+        pause = commit.pause
+        if pause is not None:
+            deciding.check_pause(pause, self.agent, turn.session_id)
+            sealed = self._reader.seal_pause(pause)
+            keys.append(self._keys.pause(pause.pause_id))
+            parts += (sealed.text, sealed.mac, pause.pause_id, short(pause.pause_id), int(pause.expires_at * 1000))
+            parts += (call.call_id for call in pause.calls)
+        for done in commit.completions:
+            at, free = self._completion(turn, done.pause_id, done.call_id, done.token)
+            keys.append(self._keys.pause(done.pause_id))
+            parts += (at, int(free))
+        task = commit.task
+        if task is not None:
+            keys.append(self._keys.task(task.task_id))
+            parts += (task.task_id, task.expected, task.document, task.state)
+        for message_id, answer in commit.answers.items():
+            keys.append(self._keys.answer(turn.session_id, message_id))
+            parts.append(answer)
+        reply = await self._runner.run(
+            "commit",
+            keys,
+            self._path,
+            turn.session_id,
+            turn.token,
+            int(commit.release),
+            ANSWER_DAYS * _DAY,
+            ARCHIVE_DAYS * _DAY,
+            len(commit.events),
+            len(pause.calls) if pause else 0,
+            len(commit.completions),
+            int(task is not None),
+            len(commit.answers),
+            *parts,
+        )
+        match reply:
+            case ["ok", now]:
+                self._watch.clock(now)
+                turn.length += len(commit.events)
+                if commit.release:
+                    self._released(turn)
+            case ["lost"]:
+                raise TurnLost(f"session {turn.session_id}: turn {turn.token} may not write any more")
+            case ["conflict", version]:
+                assert task is not None
+                raise Refusal(
+                    "integrity",
+                    f"Task {task.task_id} is at version {version}, not {task.expected}: somebody else wrote it.",
+                    extra={"version": int(version)},
+                )
+            case ["reused"]:
+                assert pause is not None
+                raise Refusal("integrity", f"There was a pause {pause.pause_id} before: a pause's id is used once.")
+            case _:
+                raise Refusal("integrity", "A call cannot be done before its tool's outcome is known.", _ids(commit))
+
+    def _completion(self, turn: Turn, pause_id: str, call_id: str, token: int) -> tuple[str, bool]:
+        if token != turn.token:
+            raise TurnLost(f"call {call_id} was claimed by turn {token}, this is turn {turn.token}")
+        sealed = self._reader.known(pause_id)
+        pause = sealed.pause if sealed else next((v.pause for v in turn.calls if v.pause.pause_id == pause_id), None)
+        index = next((i for i, c in enumerate(pause.calls) if c.call_id == call_id), None) if pause else None
+        if pause is None or index is None:
+            raise Refusal("unknown_call", f"There is no call {call_id} in pause {pause_id}.", (call_id,))
+        return f"{short(pause_id)}:{index}", sealed is not None and pause.calls[index].kind in _NO_JOURNAL
 
     # --- deciding
-    async def decide(self, choices: Sequence[Choice], *, by: str, via: str, decision_id: str) -> None:
-        """All choices or none: raises `already_decided`, `expired`, `superseded`, `cancelled`, `unknown_call`,
-        `integrity`. Marks the session as answering `decision_id`, wakes the agent's replicas."""
-        ...
+    async def decide(
+        self, choices: Sequence[Choice], *, by: str, via: str, decision_id: str, resumes: bool = False
+    ) -> None:
+        """All choices or none, all of one session: raises `malformed_decision`, `already_decided`, `expired`,
+        `superseded`, `cancelled`, `unknown_call`, `integrity`.
+
+        Marks the session as answering `decision_id` and wakes the agent's replicas; with `resumes` the caller takes
+        the turn itself, and others only look if it has not within a lease.
+        """
+        deciding.check_words(choices)
+        entries = [await self._find(choice) for choice in choices]
+        session_id = deciding.check_found(choices, entries)
+        now = await self._watch.now()
+        arguments: list[str | int | float] = []
+        for choice, entry in zip(choices, entries, strict=True):
+            assert entry is not None  # check_found() refuses what is not there
+            arguments += deciding.arguments(self._reader, entry, choice, by=by, via=via, at=now)
+        reply = await self._script(
+            "decide",
+            session_id,
+            short(decision_id),
+            self._queue.lease_ms * 4,
+            self._queue.lease_ms if resumes else "",
+            *arguments,
+        )
+        self._watch.clock(reply[1])
+        if reply[0] == "refused":
+            offenders = [c for c, entry in zip(choices, entries, strict=True) if entry and entry.at in reply[2]]
+            raise deciding.refusal([(c.call_id, await self._now(c.pause_id, c.call_id)) for c in offenders])
+
+    async def _find(self, choice: Choice) -> Entry | None:
+        """The call as last seen here, which the script compares with what is there; or else as it is.
+
+        A cancellation looks anew: it is the only thing that can be said of a call whose verdict was forged.
+        """
+        known = None if choice.verdict is Verdict.CANCELLED else self._reader.fresh(choice.pause_id, choice.call_id)
+        return known or await self._now(choice.pause_id, choice.call_id)
+
+    async def _now(self, pause_id: str, call_id: str) -> Entry | None:
+        return next((e for e in await self._watch.pause(pause_id) if e.view.call.call_id == call_id), None)
 
     async def answered(self, session_id: str, decision_id: str) -> None:
         """The answer of this decision has gone out whole."""
-        ...
+        answering = self._session(session_id)[4]
+        await self._runner.ask(self._runner.redis.zrem(answering, short(decision_id)))
 
     async def settle(
         self,
@@ -91,31 +304,174 @@ class Ledger:
         reason: str,
         attempt: int,
     ) -> None:
-        """Settles an unknown outcome: `retry` (runs once more), `result` (JSON text given by a person), `abandon`."""
-        ...
+        """Settles an unknown outcome: `retry` (runs once more), `result` (JSON text given by a person), `abandon`.
 
-    async def expire_due(self, limit: int = 100) -> int: ...
+        Refused as `paused`, with `retryAfterSeconds`, while whoever started the call may still be sending it.
+        """
+        now = await self._watch.now()
+        entry, order = deciding.settlement(
+            await self._now(pause_id, call_id), call_id, action, result, by=by, reason=reason, attempt=attempt, at=now
+        )
+        wait = self._queue.lease_ms + int(entry.view.call.timeout_seconds * 1000)
+        reply = await self._script(
+            "settle",
+            entry.session_id,
+            entry.at,
+            entry.sealed.sha,
+            entry.sealed.mac,
+            entry.vmac,
+            wait,
+            attempt,
+            action,
+            *self._reader.seal_verdict(order.record),
+            order.result,
+            int(order.is_error),
+            order.note,
+        )
+        self._watch.clock(reply[1])
+        if reply[0] != "ok":
+            raise deciding.not_settled(call_id, reply, await self._now(pause_id, call_id))
+
+    async def expire_due(self, limit: int = 100) -> int:
+        """Expires what nobody decided in time; safe on any replica at any moment. How many calls it was."""
+        expired = 0
+        for session_id, due in (await self._watch.due(limit)).items():
+            entries = {entry.at: entry for entry in await self._watch.live(session_id)}
+            arguments: list[str | int | float] = []
+            for at, score in due:
+                arguments += deciding.expiry(self._reader, at, score, entries.get(at))
+            count, now = await self._script("expire", session_id, *arguments)
+            self._watch.clock(now)
+            expired += count
+        return expired
 
     # --- executing (inside a turn)
     async def claim(self, turn: Turn) -> list[CallView]:
-        """Fences every call of the session that is decided, not done and not in doubt, with this turn's token."""
-        ...
+        """Fences every call of the session that is decided, not done and not in doubt, with this turn's token.
 
-    async def begin(self, turn: Turn, view: CallView) -> tuple[Begin, str | None, bool]: ...
-    async def finish(self, turn: Turn, view: CallView, result: str, *, is_error: bool) -> bool: ...
-    async def doubt(self, turn: Turn, view: CallView, note: str) -> None: ...
-    async def reopen(self, turn: Turn, view: CallView, note: str) -> None: ...
+        A call whose record or verdict was changed is left out: it can only be cancelled.
+        """
+        _, now, flat = await self._held("claim", turn)
+        self._watch.clock(now)
+        entries = self._reader.entries(turn.session_id, flat)
+        turn.calls = [entry.view for entry in entries if not entry.view.state.done]
+        return _claimed(turn, entries)
+
+    async def begin(self, turn: Turn, view: CallView) -> tuple[Begin, str | None, bool]:
+        """Whether to send the call now, with the stored result and whether that is an error where it ran before.
+
+        RUN is given once for each attempt (more often only to an idempotent tool), and holds until
+        `turn.may_send(view.call)` says no. Raises `Refusal("integrity")` where the record, or the verdict that
+        `view` shows, is not what the ledger holds.
+        """
+        record = view.state.verdict
+        if not view.intact or record is None or record.verdict is not Verdict.APPROVED:
+            raise _not_intact(view, "was not approved as it stands")
+        sealed = self._reader.seal_pause(view.pause)
+        started = time.monotonic()
+        reply = await self._script(
+            "begin",
+            turn.session_id,
+            turn.token,
+            self._at(view),
+            sealed.sha,
+            sealed.mac,
+            self._reader.seal_verdict(record)[1],
+            int(view.call.idempotent),
+        )
+        match reply:
+            case ["run"]:
+                turn.send_until[view.call.call_id] = self._queue.deadline(started)
+                return Begin.RUN, None, False
+            case ["finished", result, is_error]:
+                return Begin.FINISHED, result, is_error == "1"
+            case ["unknown"]:
+                return Begin.UNKNOWN, None, False
+            case ["lost"]:
+                turn.deadline = 0.0
+                return Begin.LOST, None, False
+            case _:
+                raise _not_intact(view, "was changed since it was approved")
+
+    async def finish(self, turn: Turn, view: CallView, result: str, *, is_error: bool) -> bool:
+        """Keeps the tool's result (JSON text), even when the turn is lost meanwhile. False: that start no longer
+        counts, somebody has settled it."""
+        reply = await self._script("finish", turn.session_id, turn.token, self._at(view), result, int(is_error))
+        return bool(reply[0] == "ok")
+
+    async def doubt(self, turn: Turn, view: CallView, note: str) -> None:
+        """The call was sent and its outcome cannot be known: a person has to settle it."""
+        await self._held("doubt", turn, self._at(view), note)
+
+    async def reopen(self, turn: Turn, view: CallView, note: str) -> None:
+        """The verdict was not consumed: the call is open again. Refused once it was started."""
+        expiry = int(view.pause.expires_at * 1000)
+        reply = await self._held("reopen", turn, self._at(view), note, expiry)
+        if reply[0] == "started":
+            raise Refusal("already_decided", "A call that was started cannot be opened again.", (view.call.call_id,))
+
+    @staticmethod
+    def _at(view: CallView) -> str:
+        index = next(i for i, call in enumerate(view.pause.calls) if call.call_id == view.call.call_id)
+        return f"{short(view.pause.pause_id)}:{index}"
 
     # --- tasks, repeated messages
-    async def task(self, task_id: str) -> tuple[int, str] | None: ...
-    async def answer_to(self, session_id: str, message_id: str) -> str | None: ...
+    async def task(self, task_id: str) -> tuple[int, str] | None:
+        """The task's version and document (JSON text)."""
+        found = await self._runner.ask(self._runner.redis.hmget(self._keys.task(task_id), "version", "document"))
+        return (int(found[0]), found[1]) if found[0] is not None and found[1] is not None else None
+
+    async def answer_to(self, session_id: str, message_id: str) -> str | None:
+        """The answer (JSON text) that this message got before, for seven days."""
+        found: str | None = await self._runner.ask(self._runner.redis.get(self._keys.answer(session_id, message_id)))
+        return found
 
     # --- looking after things
     async def work(self) -> list[str]:
         """Sessions that have something to go on with: decided calls that nobody holds, or a turn whose holder died."""
-        ...
+        return await self._watch.work()
 
-    async def wait_for_work(self, replica: str, timeout_seconds: float) -> list[str]: ...
-    async def open_count(self) -> int: ...
-    async def calls(self, *, include_done: bool = False) -> list[CallView]: ...
-    async def view(self, pause_id: str) -> list[CallView]: ...
+    async def wait_for_work(self, replica: str, timeout_seconds: float) -> list[str]:
+        """`work`, as soon as there is any; empty after `timeout_seconds`."""
+        return await self._watch.wait_for_work(replica, timeout_seconds)
+
+    async def open_count(self) -> int:
+        """How many calls wait for a verdict."""
+        count: int = await self._runner.ask(self._runner.redis.zcard(self._keys.open))
+        return count
+
+    async def calls(self, *, include_done: bool = False) -> list[CallView]:
+        """Every call of the agent, oldest pause first; those that are done for thirty days."""
+        return [entry.view for entry in await self._watch.calls(include_done=include_done)]
+
+    async def view(self, pause_id: str) -> list[CallView]:
+        """The calls of one pause, done or not; empty when there is no such pause."""
+        return [entry.view for entry in await self._watch.pause(pause_id)]
+
+    async def happened(self, after: str = "0", limit: int = 100) -> list[tuple[str, dict[str, str]]]:
+        """The agent's outbox after the event with the id `after`: (id, fields), oldest first."""
+        return await self._watch.happened(after, limit)
+
+    async def acknowledge(self, upto: str) -> None:
+        """Forgets the outbox up to and with the event `upto`: its one reader has it safe elsewhere."""
+        await self._watch.acknowledge(upto)
+
+
+def _claimed(turn: Turn, entries: Sequence[Entry]) -> list[CallView]:
+    """What this turn may go on with, out of what the script has fenced for it."""
+    return [
+        entry.view
+        for entry in entries
+        if entry.view.state.token == turn.token
+        and not (entry.view.open or entry.view.state.done or entry.view.doubtful)
+        and entry.may_go_on
+    ]
+
+
+def _not_intact(view: CallView, what: str) -> Refusal:
+    detail = f"Call {view.call.call_id} ({view.call.tool}) {what}: it can only be cancelled."
+    return Refusal("integrity", detail, (view.call.call_id,))
+
+
+def _ids(commit: Commit) -> tuple[str, ...]:
+    return tuple(done.call_id for done in commit.completions)

@@ -11,6 +11,7 @@ A *pause* is immutable and carries the agent's seal (`seal.py`). What changes li
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -220,6 +221,15 @@ class Turn:
     dirty: bool
     clock_offset: float  # Redis' clock minus time.time()
     calls: list[CallView]  # every call of the session that is not done
+    send_until: dict[str, float] = field(default_factory=dict)  # by call id, on the same clock as `deadline`
+
+    def may_send(self, call: PausedCall) -> bool:
+        """Asked just before a begun call is sent: nobody else can be let in before it is on its way.
+
+        Bound to the lease in which it began, not to a renewed one: a person may settle it one lease and one tool
+        time-out after the start.
+        """
+        return time.monotonic() < min(self.deadline, self.send_until.get(call.call_id, 0.0))
 
 
 class Begin(StrEnum):

@@ -1,0 +1,169 @@
+"""Looking over all of an agent's sessions: what is open, what is due, what can be gone on with, what happened.
+
+Hints (the inbox) only make it faster: what there is to do is read from the indexes, at least twice a lease.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from redis.exceptions import RedisError, ResponseError
+
+from sayso_approvals.keys import Keys, short
+from sayso_approvals.reading import Entry, Reader
+from sayso_approvals.scripting import Runner
+
+GROUP = "replicas"
+MOST = 500  # sessions or pauses in one look
+
+
+class Watch:
+    """Reads across sessions, and keeps how far Redis' clock is from this process' own."""
+
+    def __init__(self, runner: Runner, keys: Keys, reader: Reader, lease_seconds: float) -> None:
+        self._runner = runner
+        self._redis = runner.redis
+        self._keys = keys
+        self._reader = reader
+        self._between = lease_seconds / 2
+        self._looked = float("-inf")
+        self._offset: float | None = None
+
+    # --- time
+    def clock(self, now_ms: int) -> float:
+        """Notes what Redis' clock says; returns it minus `time.time()`, in seconds."""
+        self._offset = now_ms / 1000 - time.time()
+        return self._offset
+
+    async def now(self) -> float:
+        """Seconds since the epoch on Redis' clock, for stamping; scripts judge by their own."""
+        if self._offset is None:
+            seconds, micros = await self._runner.ask(self._redis.time())
+            self.clock(seconds * 1000 + micros // 1000)
+        assert self._offset is not None
+        return round(time.time() + self._offset, 3)
+
+    # --- reading pauses
+    async def live(self, session_id: str) -> list[Entry]:
+        """The calls of one session that are not done, and those of its last pause."""
+        flat = await self._runner.ask(self._redis.hgetall(self._keys.session(session_id)[1]))
+        return self._reader.entries(session_id, _flat(flat))
+
+    async def archived(self, name: str) -> list[Entry]:
+        """The calls of a pause that is done, by the hash of its id; empty when it is not there."""
+        return self._moved(await self._runner.ask(self._redis.hgetall(f"{self._keys.prefix}pause:{name}")))
+
+    def _moved(self, stored: dict[str, str]) -> list[Entry]:
+        session_id = stored.pop("session", "")
+        return self._reader.entries(session_id, _flat(stored))
+
+    async def pause(self, pause_id: str) -> list[Entry]:
+        """The calls of one pause, wherever it is."""
+        stored = await self._runner.ask(self._redis.hgetall(self._keys.pause(pause_id)))
+        moved = self._moved(dict(stored))
+        if moved or not stored.get("session"):
+            return moved
+        name = short(pause_id) + ":"
+        return [entry for entry in await self.live(stored["session"]) if entry.at.startswith(name)]
+
+    async def calls(self, *, include_done: bool) -> list[Entry]:
+        """The calls of every session."""
+        members = await self._runner.ask(self._redis.zrange(self._keys.unfinished, 0, -1))
+        sessions = list(dict.fromkeys(member.partition(":")[2] for member in members))
+        found: list[Entry] = []
+        for start in range(0, len(sessions), MOST):
+            some = sessions[start : start + MOST]
+            replies = await self._pipeline([self._keys.session(session_id)[1] for session_id in some])
+            for session_id, stored in zip(some, replies, strict=True):
+                found += (e for e in self._reader.entries(session_id, _flat(stored)) if not e.view.state.done)
+        if include_done:
+            # A finished call of a pause that is not over is in its session's hash, not in the archive.
+            partly = {entry.at.partition(":")[0] for entry in found}
+            found = [e for s in sessions for e in await self.live(s) if e.at.partition(":")[0] in partly]
+            names = await self._runner.ask(self._redis.zrange(self._keys.archive, 0, -1))
+            for start in range(0, len(names), MOST):
+                keys = [f"{self._keys.prefix}pause:{name}" for name in names[start : start + MOST]]
+                found += (entry for stored in await self._pipeline(keys) for entry in self._moved(stored))
+        return sorted(found, key=lambda entry: (entry.view.pause.opened_at, entry.at))
+
+    async def _pipeline(self, keys: list[str]) -> list[dict[str, str]]:
+        pipeline = self._redis.pipeline(transaction=False)
+        for key in keys:
+            pipeline.hgetall(key)
+        replies: list[dict[str, str]] = await self._runner.ask(pipeline.execute())
+        return replies
+
+    async def due(self, limit: int) -> dict[str, list[tuple[str, int]]]:
+        """Open calls past their expiry: by session, where each is and when it was due (milliseconds)."""
+        now = int(await self.now() * 1000)
+        members = await self._runner.ask(
+            self._redis.zrangebyscore(self._keys.open, "-inf", now, start=0, num=limit, withscores=True)
+        )
+        found: dict[str, list[tuple[str, int]]] = {}
+        for member, score in members:
+            name, index, session_id = member.split(":", 2)
+            found.setdefault(session_id, []).append((f"{name}:{index}", int(score)))
+        return found
+
+    # --- work
+    async def work(self) -> list[str]:
+        """Sessions with something to go on with that nobody holds."""
+        found: list[str] = await self._runner.run("work", (self._keys.ready, self._keys.running), MOST)
+        return found
+
+    async def wait_for_work(self, replica: str, timeout_seconds: float) -> list[str]:
+        """`work`, looked at when a hint comes and at least twice a lease."""
+        until = time.monotonic() + timeout_seconds
+        while True:
+            now = time.monotonic()
+            if now >= self._looked + self._between:
+                self._looked = now
+                if found := await self.work():
+                    return found
+            now = time.monotonic()
+            if now >= until:
+                return []
+            if await self._hint(replica, min(until, self._looked + self._between) - now):
+                self._looked = float("-inf")
+
+    async def _hint(self, replica: str, seconds: float) -> bool:
+        if self._runner.patience is not None:
+            seconds = min(seconds, self._runner.patience / 2)
+        # Without acknowledgement: a hint that gets lost with its reader costs half a lease, never a call.
+        read = self._redis.xreadgroup(
+            GROUP, replica, {self._keys.inbox: ">"}, count=MOST, block=max(1, int(seconds * 1000)), noack=True
+        )
+        try:
+            return bool(await read)
+        except ResponseError as error:
+            if not str(error).startswith("NOGROUP"):
+                raise self._runner.unreachable(error) from error
+        except (RedisError, OSError) as error:
+            raise self._runner.unreachable(error) from error
+        try:
+            await self._redis.xgroup_create(self._keys.inbox, GROUP, id="0", mkstream=True)
+        except ResponseError as error:
+            if not str(error).startswith("BUSYGROUP"):  # another replica was faster: just as well
+                raise self._runner.unreachable(error) from error
+        except (RedisError, OSError) as error:
+            raise self._runner.unreachable(error) from error
+        return True  # what came before the group was there
+
+    # --- the outbox
+    async def happened(self, after: str, limit: int) -> list[tuple[str, dict[str, str]]]:
+        """Events after the one with the id `after`."""
+        found: list[tuple[str, dict[str, str]]] = await self._runner.ask(
+            self._redis.xrange(self._keys.outbox, min=f"({after}", max="+", count=limit)
+        )
+        return found
+
+    async def acknowledge(self, upto: str) -> None:
+        """Drops events up to and with `upto`."""
+        milliseconds, _, number = upto.partition("-")
+        following = f"{milliseconds}-{int(number or 0) + 1}"
+        await self._runner.ask(self._redis.xtrim(self._keys.outbox, minid=following, approximate=False))
+
+
+def _flat(stored: dict[str, Any]) -> list[str]:
+    return [part for pair in stored.items() for part in pair]
