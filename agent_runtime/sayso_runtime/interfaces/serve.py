@@ -1,0 +1,105 @@
+"""Serves an application on one port until the process is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from sayso_runtime.interfaces.asgi import App
+
+_log = logging.getLogger(__name__)
+
+_BACKLOG = 1024
+#: Seconds that an idle connection is kept: longer than the keep-alive of usual proxies, so that they close first.
+_IDLE_SECONDS = 75
+
+
+async def serve(
+    app: App,
+    host: str,
+    port: int,
+    *,
+    on_ready: Callable[[int], None] = lambda port: None,
+    drain_seconds: float = 15.0,
+) -> None:
+    """Serves `app` until SIGTERM or SIGINT; a second signal does not wait for what still runs.
+
+    `on_ready` is called with the bound port (of interest where `port` is 0) once connections are taken. At the end no
+    more are taken, and running requests get `drain_seconds` before they are cancelled. Raises `OSError`, naming the
+    address, where it cannot be bound.
+    """
+    # The server is the slowest import of a door and of no use to those who only build the application.
+    import uvicorn
+
+    listener = _listen(host, port)
+    config = uvicorn.Config(
+        cast("Any", app),
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=math.ceil(drain_seconds),
+    )
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            # uvicorn raises a signal again at its end, which would skip what the caller still has to close.
+            with _stopped_by_signals(self):
+                yield
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            on_ready(listener.getsockname()[1])
+
+    with listener:
+        await Server(config).serve(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setblocking(False)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from error
+    return listener
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+
+    def stop(name: str) -> None:
+        if server.should_exit:
+            server.force_exit = True
+            return
+        _log.info("%s: finishing what runs, taking nothing new", name)
+        server.should_exit = True
+
+    signals = (signal.SIGTERM, signal.SIGINT)
+    for number in signals:
+        loop.add_signal_handler(number, stop, number.name)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
