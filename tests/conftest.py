@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+
 from sayso_approvals.connect import connect
 from sayso_approvals.server import RedisServer, find_redis_servers, free_port
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sayso_approvals import deciding
+from sayso_approvals import committing, deciding
 from sayso_approvals.deciding import Choice as Choice
 from sayso_approvals.deciding import Resolution as Resolution
 from sayso_approvals.keys import Keys, short
@@ -21,7 +21,6 @@ from sayso_approvals.records import (
     Begin,
     CallView,
     Commit,
-    Kind,
     Turn,
     Verdict,
 )
@@ -30,13 +29,6 @@ from sayso_approvals.scripting import Runner
 from sayso_approvals.turns import Queue
 from sayso_approvals.turns import TurnLost as TurnLost
 from sayso_approvals.watching import Watch
-
-ANSWER_DAYS = 7  # how long a repeated message gets the first answer again
-ARCHIVE_DAYS = 30  # how long a pause that is done can still be looked at
-_DAY = 86_400_000  # milliseconds
-
-#: Kinds whose approval can be told to the model without a tool having run here.
-_NO_JOURNAL = frozenset({Kind.CONTINUE, Kind.INPUT_REQUIRED, Kind.CONFIRMATION})
 
 
 class Ledger:
@@ -179,72 +171,14 @@ class Ledger:
 
     async def commit(self, turn: Turn, commit: Commit) -> None:
         """Writes all of it or nothing. Raises `TurnLost`, or `Refusal("integrity")` on a task's version conflict."""
-        keys = list(self._session(turn.session_id))
-        parts: list[str | int | float] = list(commit.events)
-        pause = commit.pause
-        if pause is not None:
-            deciding.check_pause(pause, self.agent, turn.session_id)
-            sealed = self._reader.seal_pause(pause)
-            keys.append(self._keys.pause(pause.pause_id))
-            parts += (sealed.text, sealed.mac, pause.pause_id, short(pause.pause_id), int(pause.expires_at * 1000))
-            parts += (call.call_id for call in pause.calls)
-        for done in commit.completions:
-            at, free = self._completion(turn, done.pause_id, done.call_id, done.token)
-            keys.append(self._keys.pause(done.pause_id))
-            parts += (at, int(free))
-        task = commit.task
-        if task is not None:
-            keys.append(self._keys.task(task.task_id))
-            parts += (task.task_id, task.expected, task.document, task.state)
-        for message_id, answer in commit.answers.items():
-            keys.append(self._keys.answer(turn.session_id, message_id))
-            parts.append(answer)
-        reply = await self._runner.run(
-            "commit",
-            keys,
-            self._path,
-            turn.session_id,
-            turn.token,
-            int(commit.release),
-            ANSWER_DAYS * _DAY,
-            ARCHIVE_DAYS * _DAY,
-            len(commit.events),
-            len(pause.calls) if pause else 0,
-            len(commit.completions),
-            int(task is not None),
-            len(commit.answers),
-            *parts,
-        )
-        match reply:
-            case ["ok", now]:
-                self._watch.clock(now)
-                turn.length += len(commit.events)
-                if commit.release:
-                    self._released(turn)
-            case ["lost"]:
-                raise TurnLost(f"session {turn.session_id}: turn {turn.token} may not write any more")
-            case ["conflict", version]:
-                assert task is not None
-                raise Refusal(
-                    "integrity",
-                    f"Task {task.task_id} is at version {version}, not {task.expected}: somebody else wrote it.",
-                    extra={"version": int(version)},
-                )
-            case ["reused"]:
-                assert pause is not None
-                raise Refusal("integrity", f"There was a pause {pause.pause_id} before: a pause's id is used once.")
-            case _:
-                raise Refusal("integrity", "A call cannot be done before its tool's outcome is known.", _ids(commit))
-
-    def _completion(self, turn: Turn, pause_id: str, call_id: str, token: int) -> tuple[str, bool]:
-        if token != turn.token:
-            raise TurnLost(f"call {call_id} was claimed by turn {token}, this is turn {turn.token}")
-        sealed = self._reader.known(pause_id)
-        pause = sealed.pause if sealed else next((v.pause for v in turn.calls if v.pause.pause_id == pause_id), None)
-        index = next((i for i, c in enumerate(pause.calls) if c.call_id == call_id), None) if pause else None
-        if pause is None or index is None:
-            raise Refusal("unknown_call", f"There is no call {call_id} in pause {pause_id}.", (call_id,))
-        return f"{short(pause_id)}:{index}", sealed is not None and pause.calls[index].kind in _NO_JOURNAL
+        keys, arguments = committing.arguments(self._keys, self._reader, self.agent, turn, commit)
+        reply = await self._runner.run("commit", keys, self._path, turn.session_id, turn.token, *arguments)
+        if reply[0] != "ok":
+            raise committing.refused(turn, commit, reply)
+        self._watch.clock(reply[1])
+        turn.length += len(commit.events)
+        if commit.release:
+            self._released(turn)
 
     # --- deciding
     async def decide(
@@ -410,6 +344,12 @@ class Ledger:
         if reply[0] == "started":
             raise Refusal("already_decided", "A call that was started cannot be opened again.", (view.call.call_id,))
 
+    async def unsent(self, turn: Turn, view: CallView, note: str) -> None:
+        """The call was started and certainly not sent: its start is taken back and the call is open again."""
+        reply = await self._held("unsent", turn, self._at(view), note, int(view.pause.expires_at * 1000))
+        if reply[0] == "other":
+            raise TurnLost(f"call {view.call.call_id} was not started by turn {turn.token}")
+
     @staticmethod
     def _at(view: CallView) -> str:
         index = next(i for i, call in enumerate(view.pause.calls) if call.call_id == view.call.call_id)
@@ -434,6 +374,10 @@ class Ledger:
     async def wait_for_work(self, replica: str, timeout_seconds: float) -> list[str]:
         """`work`, as soon as there is any; empty after `timeout_seconds`."""
         return await self._watch.wait_for_work(replica, timeout_seconds)
+
+    async def ping(self) -> None:
+        """Whether Redis answers. Raises `store_unreachable`."""
+        await self._runner.ask(self._runner.redis.ping())
 
     async def open_count(self) -> int:
         """How many calls wait for a verdict."""
@@ -471,7 +415,3 @@ def _claimed(turn: Turn, entries: Sequence[Entry]) -> list[CallView]:
 def _not_intact(view: CallView, what: str) -> Refusal:
     detail = f"Call {view.call.call_id} ({view.call.tool}) {what}: it can only be cancelled."
     return Refusal("integrity", detail, (view.call.call_id,))
-
-
-def _ids(commit: Commit) -> tuple[str, ...]:
-    return tuple(done.call_id for done in commit.completions)

@@ -126,7 +126,7 @@ def _word(words: Any, word: str) -> Any:
 
 
 def _dump(document: dict[str, Any]) -> str:
-    return json.dumps(document, separators=(",", ":"), sort_keys=True)
+    return _encode(document)
 
 
 def _load(text: str, shape: dict[str, str]) -> dict[str, Any]:
@@ -145,6 +145,8 @@ def _typed(document: Any, shape: dict[str, str]) -> dict[str, Any]:
             raise BadRecord(f"{name}: not a {kind}")
     return document
 
+
+_encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 _IS: dict[str, Any] = {
     "text": lambda value: isinstance(value, str),

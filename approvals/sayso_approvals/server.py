@@ -143,6 +143,7 @@ class RedisServer:
                 try:
                     # The answer must be this process' own: another server may sit on the port.
                     if (await client.info("server"))["process_id"] == self._process.pid:
+                        await client.ping()  # refused while it still loads its data
                         return
                 except (RedisError, OSError):
                     pass

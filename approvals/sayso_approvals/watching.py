@@ -8,11 +8,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from redis.exceptions import RedisError, ResponseError
-
 from sayso_approvals.keys import Keys, short
 from sayso_approvals.reading import Entry, Reader
-from sayso_approvals.scripting import Runner
+from sayso_approvals.refusals import Refusal
+from sayso_approvals.scripting import PATIENCE, Runner
 
 GROUP = "replicas"
 MOST = 500  # sessions or pauses in one look
@@ -128,26 +127,20 @@ class Watch:
                 self._looked = float("-inf")
 
     async def _hint(self, replica: str, seconds: float) -> bool:
-        if self._runner.patience is not None:
-            seconds = min(seconds, self._runner.patience / 2)
         # Without acknowledgement: a hint that gets lost with its reader costs half a lease, never a call.
         read = self._redis.xreadgroup(
             GROUP, replica, {self._keys.inbox: ">"}, count=MOST, block=max(1, int(seconds * 1000)), noack=True
         )
         try:
-            return bool(await read)
-        except ResponseError as error:
-            if not str(error).startswith("NOGROUP"):
-                raise self._runner.unreachable(error) from error
-        except (RedisError, OSError) as error:
-            raise self._runner.unreachable(error) from error
+            return bool(await self._runner.ask(read, seconds + PATIENCE))
+        except Refusal as refusal:
+            if not str(refusal.__cause__).startswith("NOGROUP"):
+                raise
         try:
-            await self._redis.xgroup_create(self._keys.inbox, GROUP, id="0", mkstream=True)
-        except ResponseError as error:
-            if not str(error).startswith("BUSYGROUP"):  # another replica was faster: just as well
-                raise self._runner.unreachable(error) from error
-        except (RedisError, OSError) as error:
-            raise self._runner.unreachable(error) from error
+            await self._runner.ask(self._redis.xgroup_create(self._keys.inbox, GROUP, id="0", mkstream=True))
+        except Refusal as refusal:
+            if not str(refusal.__cause__).startswith("BUSYGROUP"):  # another replica was faster: just as well
+                raise
         return True  # what came before the group was there
 
     # --- the outbox
