@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sayso_approvals.connect import BadUrl, connect
+from sayso_approvals.keys import Keys
 from sayso_approvals.ledger import Ledger
 from sayso_approvals.records import AgentId
 from sayso_approvals.refusals import Refusal
@@ -31,12 +33,7 @@ class Store:
 
     async def agents(self) -> list[AgentId]:
         """Every agent of the manifests and every other one with keys in the store, in order of their names."""
-        found = set(self.current)
-        async for key in self.redis.scan_iter(match=SCAN_PATTERN, count=1000):
-            agent = agent_of(key)
-            if agent is not None:
-                found.add(agent)
-        return sorted(found, key=str)
+        return sorted(self.current | set(await all_agents(self.redis)), key=str)
 
     def ledger(self, agent: AgentId) -> Ledger:
         """The agent's ledger. Without its key nothing in it can be proven, and every call shows as `integrity`."""
@@ -59,14 +56,33 @@ class Store:
         return sorted(rows, key=sort_key)
 
 
+async def all_agents(redis: Any) -> list[AgentId]:
+    """Every agent with keys in the store. Refusal where the store does not answer."""
+    from redis.exceptions import RedisError
+
+    found = set()
+    try:
+        async for key in redis.scan_iter(match=SCAN_PATTERN, count=1000):
+            agent = agent_of(key)
+            if agent is not None:
+                found.add(agent)
+    except (RedisError, OSError) as error:
+        raise Refusal("store_unreachable", f"the store does not answer: {error}") from error
+    return sorted(found, key=str)
+
+
 def agent_of(key: str | bytes) -> AgentId | None:
     """The agent that a key of the store belongs to; None for keys that are nobody's."""
     text = key.decode("utf-8", "replace") if isinstance(key, bytes) else key
     parts = text.split(":", 3)
     if len(parts) < 4 or parts[0] != "sayso":
         return None
-    namespace, slash, name = parts[2].partition("/")
-    return AgentId(namespace, name) if slash and namespace and name else None
+    namespace, _, name = parts[2].partition("/")
+    agent = AgentId(namespace, name)
+    try:
+        return agent if text.startswith(Keys(agent).prefix) else None
+    except ValueError:
+        return None
 
 
 def agent_id(path: str) -> AgentId:
@@ -93,7 +109,6 @@ def location(state: StateDir, redis_url: str | None) -> tuple[str, Sequence[str]
 @contextlib.asynccontextmanager
 async def opened(state_dir: Path | None, redis_url: str | None) -> AsyncIterator[Store]:
     """The store, connected. CliError where it does not answer; a Refusal ends the command with its sentence."""
-    import redis.asyncio as aioredis
     from redis.exceptions import RedisError
 
     from sayso_cli.dev.state import find
@@ -101,9 +116,9 @@ async def opened(state_dir: Path | None, redis_url: str | None) -> AsyncIterator
     state = find(state_dir)
     url, agents = location(state, redis_url)
     try:
-        client = aioredis.Redis.from_url(url, socket_connect_timeout=5.0)
-    except ValueError as error:
-        raise CliError(f"{url} is not the URL of a Redis: {error}", USAGE) from error
+        client = connect(url)
+    except BadUrl as error:
+        raise CliError(f"--redis-url: {error}", USAGE) from error
     try:
         try:
             await client.ping()

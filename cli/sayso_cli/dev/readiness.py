@@ -31,7 +31,7 @@ class Readiness:
 
 def is_about_tools(reason: str) -> bool:
     """Whether a reason names a tool server that does not answer, rather than the process' own state."""
-    return "tool server" in reason.lower() or reason.startswith("tool_server_unreachable")
+    return reason.startswith("tool server ")
 
 
 async def ask(client: httpx.AsyncClient, url: str) -> Readiness:

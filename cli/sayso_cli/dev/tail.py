@@ -39,7 +39,7 @@ def _value(value: Any) -> str:
     """Bare where that is unmistakable, as JSON where it is not."""
     if isinstance(value, str) and value and not any(character in value for character in ' "=\n'):
         return safe(value)
-    return one_line(value)
+    return one_line(value, 300)
 
 
 async def follow(path: Path, emit: Callable[[str], None], stop: asyncio.Event, *, start: int = 0) -> None:
