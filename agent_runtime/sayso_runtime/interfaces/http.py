@@ -28,9 +28,11 @@ from sayso_runtime.interfaces.asgi import (
     Send,
     problem,
 )
-from sayso_runtime.interfaces.identity import Identify
+from sayso_runtime.interfaces.identity import Identify, loopback_user
 from sayso_runtime.interfaces.metrics import Metrics
 from sayso_runtime.service_api import Service
+
+__all__ = ["build_app", "dispatcher", "loopback_user", "routes"]
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ class NotIdentified(Exception):  # noqa: N818  an answer, not a failure of the p
     """Nobody vouches for the one who asks. The message says why and what would help."""
 
 
-def local_user(name: str | None = None) -> Identify:
+def loopback_user(name: str | None = None) -> Identify:
     """Identifies every request from this machine as the operating system's user (or as `name`)."""
     user = name if name is not None else getpass.getuser()
 

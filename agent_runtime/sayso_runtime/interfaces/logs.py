@@ -2,7 +2,7 @@
 
 `bind` names the run, session and call that the current task works on; every line of that task then carries them. What
 a tool was called with belongs in the ledger, not in a log: `outline` says enough about arguments to recognise them.
-Secrets given to `setup` are masked wherever they turn up, stack traces included.
+Secrets given to `configure` are masked wherever they turn up, stack traces included.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def outline(arguments: Mapping[str, Any]) -> str:
     return ", ".join(sizes) or "no arguments"
 
 
-def setup(
+def configure(
     level: int = logging.INFO,
     *,
     stream: TextIO | None = None,

@@ -5,14 +5,9 @@ One `Metrics` has a registry of its own, so that several agents can live in one 
 
 from __future__ import annotations
 
-from typing import Literal
-
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from sayso_approvals.records import Verdict
 from sayso_approvals.refusals import Code
-
-Outcome = Literal["succeeded", "failed", "unknown"]
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 # Seconds. A pause costs milliseconds without a model and minutes with a slow one.
@@ -35,7 +30,7 @@ class Metrics:
             ["server", "tool", "outcome"],
             registry=self.registry,
         )
-        self._pauses_open = Gauge("sayso_pauses_open", "Pauses that wait for a person.", registry=self.registry)
+        self._open = Gauge("sayso_pauses_open", "Pauses that wait for a person.", registry=self.registry)
         self._decisions = Counter("sayso_decisions_total", "Verdicts recorded.", ["verdict"], registry=self.registry)
         self._refusals = Counter("sayso_refusals_total", "Requests refused, by code.", ["code"], registry=self.registry)
         self._unmatched = Gauge(
@@ -43,50 +38,48 @@ class Metrics:
             "Entries of requireApproval that match no tool.",
             registry=self.registry,
         )
-        self._pause_seconds = Histogram(
+        pause = Histogram(
             "sayso_pause_seconds",
             "From a message's arrival to its pause being stored.",
             buckets=_BUCKETS,
             registry=self.registry,
         )
-        self._resume_seconds = Histogram(
+        resume = Histogram(
             "sayso_resume_seconds",
             "From a decision's arrival to the end of the run that it continued, or its next pause.",
             buckets=_BUCKETS,
             registry=self.registry,
         )
+        self._durations = {"pause": pause, "resume": resume}
 
     def model_called(self) -> None:
         """A model replied."""
         self._model_calls.inc()
 
-    def tool_executed(self, server: str, tool: str, outcome: Outcome) -> None:
-        """A call was sent to `server` (its key) and ended so."""
+    def tool_executed(self, server: str, tool: str, outcome: str) -> None:
+        """A call was sent to `server` (its key) and ended in `success`, `error` or `unknown`."""
         self._tool_executions.labels(server, tool, outcome).inc()
 
-    def set_pauses_open(self, count: int) -> None:
+    def pauses_open(self, count: int) -> None:
         """How many pauses wait now."""
-        self._pauses_open.set(count)
+        self._open.set(count)
 
-    def decided(self, verdict: Verdict) -> None:
-        """A verdict about one call was recorded."""
-        self._decisions.labels(verdict.value).inc()
+    def decided(self, verdict: str) -> None:
+        """A verdict about one call was recorded: `approved`, `rejected`, …, or how an unknown outcome was settled."""
+        self._decisions.labels(verdict).inc()
 
     def refused(self, code: Code) -> None:
         """A door refused a request. Doors count this, nobody else."""
         self._refusals.labels(code).inc()
 
-    def set_gate_entries_unmatched(self, count: int) -> None:
+    def gate_entries_unmatched(self, count: int) -> None:
         """How many gate entries match no tool."""
         self._unmatched.set(count)
 
-    def paused(self, seconds: float) -> None:
-        """A message led to a stored pause after so long."""
-        self._pause_seconds.observe(seconds)
-
-    def resumed(self, seconds: float) -> None:
-        """A decision's run came to its end, or next pause, after so long."""
-        self._resume_seconds.observe(seconds)
+    def observe(self, what: str, seconds: float) -> None:
+        """How long a message took to its stored `pause`, or a decision's run to its end or next pause (`resume`).
+        Raises `KeyError` for anything else."""
+        self._durations[what].observe(seconds)
 
     def render(self) -> bytes:
         """Prometheus' text format."""

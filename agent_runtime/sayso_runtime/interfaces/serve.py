@@ -8,7 +8,7 @@ import logging
 import math
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -28,14 +28,13 @@ async def serve(
     host: str,
     port: int,
     *,
-    on_ready: Callable[[int], None] = lambda port: None,
+    on_ready: Callable[[], Awaitable[None]] | None = None,
     drain_seconds: float = 15.0,
 ) -> None:
     """Serves `app` until SIGTERM or SIGINT; a second signal does not wait for what still runs.
 
-    `on_ready` is called with the bound port (of interest where `port` is 0) once connections are taken. At the end no
-    more are taken, and running requests get `drain_seconds` before they are cancelled. Raises `OSError`, naming the
-    address, where it cannot be bound.
+    `on_ready` is awaited once connections are taken. At the end no more are taken, and running requests get
+    `drain_seconds` before they are cancelled. Raises `OSError`, naming the address, where it cannot be bound.
     """
     # The server is the slowest import of a door and of no use to those who only build the application.
     import uvicorn
@@ -64,7 +63,9 @@ async def serve(
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            on_ready(listener.getsockname()[1])
+            _log.info("listening on %s:%d", host, listener.getsockname()[1])
+            if on_ready is not None:
+                await on_ready()
 
     with listener:
         await Server(config).serve(sockets=[listener])
