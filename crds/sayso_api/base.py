@@ -8,7 +8,7 @@ fields, so that a person hears of every fault at once, also where another field 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -120,10 +120,12 @@ class Part(BaseModel):
         try:
             model = handler(data)
         except ValidationError as error:
-            judged = {violation.at for violation in broken}
+            details = error.errors(include_url=False)
+            # A misspelt field is one mistake, not also a missing one.
+            judged = {violation.at for violation in broken} | {(name,) for name in cls._meant(details)}
             lines.extend(
                 _line(detail["loc"], cls._in_words(detail), detail["input"])
-                for detail in error.errors(include_url=False)
+                for detail in details
                 if detail["loc"] not in judged
             )
         else:
@@ -137,6 +139,15 @@ class Part(BaseModel):
             for name, value in data.items():
                 if value is None:
                     yield Violation((str(name),), "null", "a value", "leave the field out, or give it a value")
+
+    @classmethod
+    def _meant(cls, details: Sequence[Any]) -> Iterator[str]:
+        """The fields that unknown ones were most likely meant to be."""
+        missing = {str(detail["loc"][0]) for detail in details if detail["type"] == "missing"}
+        for detail in details:
+            if detail["type"] == "extra_forbidden":
+                near = did_you_mean(str(detail["loc"][-1]), cls.field_names())
+                yield from (name for name in missing if near == f"did you mean {name}?")
 
     @classmethod
     def _in_words(cls, detail: Any) -> PydanticCustomError:

@@ -97,6 +97,8 @@ def _read_json(file: str, text: str) -> tuple[list[Document], list[Fault]]:
 
     try:
         data = json.loads(text, object_pairs_hook=pairs, parse_constant=number, parse_float=number)
+        # Half a surrogate pair can be escaped in JSON, but never be written out again.
+        json.dumps(data, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         found = f"{error.msg}, column {error.colno}"
         return [], [Fault(found, "JSON", "correct the line", file=file, document=1, line=error.lineno)]
@@ -220,6 +222,8 @@ class _Reader:
     def _scalar(self, node: yaml.ScalarNode, path: Path) -> Any:
         text = str(node.value)
         if node.tag == _STR:
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                self.fault(node, path, "half a surrogate pair", "whole characters", "write the character itself")
             return text
         if node.tag == _NULL:
             return None

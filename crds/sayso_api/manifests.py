@@ -24,7 +24,7 @@ from sayso_api.objects import KINDS, Object, Origin, RefusedError, name_of, pars
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
 LARGEST_FILE = 16 * 1024 * 1024
-"""Bytes; an API server takes objects of 1.5 MiB, and nobody writes more than a few by hand."""
+"""Characters; an API server takes objects of 1.5 MiB, and nobody writes more than a few by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +94,40 @@ def _texts(paths: Sequence[Path | str], stdin: TextIO, faults: list[Fault]) -> I
     """Name and text of each file, each once; what cannot be read becomes a fault."""
     seen: set[Path] = set()
     for path in paths:
-        if str(path) == STDIN:
-            yield "<stdin>", stdin.read(LARGEST_FILE)
-            continue
         try:
-            for file in _files(Path(path)):
-                identity = file.resolve()
-                if identity not in seen:
-                    seen.add(identity)
-                    yield str(file), _text(file)
+            files = [Path(path)] if str(path) == STDIN else _files(Path(path))
         except (OSError, ValueError) as error:
-            found = getattr(error, "strerror", None) or str(error)
-            faults.append(Fault(found, "a readable file or directory", "check the path", file=str(path)))
+            faults.append(_unreadable(str(path), error))
+            continue
+        for file in files:
+            if file.resolve() in seen:
+                continue
+            seen.add(file.resolve())
+            name = "<stdin>" if str(file) == STDIN else str(file)
+            try:
+                yield name, _text(file, stdin)
+            except (OSError, ValueError) as error:
+                faults.append(_unreadable(name, error))
+
+
+def _unreadable(name: str, error: OSError | ValueError) -> Fault:
+    found = getattr(error, "strerror", None) or str(error)
+    return Fault(found, "a readable file or directory with manifests", "check the path", file=name)
+
+
+def _text(file: Path, stdin: TextIO) -> str:
+    """The whole text, or ValueError: half a manifest could be one without its gates."""
+    try:
+        if str(file) == STDIN:
+            text = stdin.read(LARGEST_FILE + 1)
+        else:
+            with file.open(encoding="utf-8-sig") as opened:
+                text = opened.read(LARGEST_FILE + 1)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"something that is not UTF-8 text, from byte {error.start} on") from None
+    if len(text) > LARGEST_FILE:
+        raise ValueError(f"more than {LARGEST_FILE} characters")
+    return text
 
 
 def _named(faults: Iterable[Fault], documents: Iterable[Document]) -> Iterator[Fault]:
@@ -123,15 +145,6 @@ def _files(path: Path) -> list[Path]:
     if not files:
         raise ValueError(f"a directory without {listing(f'*{suffix}' for suffix in SUFFIXES)}")
     return files
-
-
-def _text(file: Path) -> str:
-    if file.stat().st_size > LARGEST_FILE:
-        raise ValueError(f"{file.name} is larger than {LARGEST_FILE} bytes")
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file.name} is not UTF-8 text (byte {error.start})") from None
 
 
 def _collect(documents: Iterable[Document], faults: list[Fault]) -> Manifests:

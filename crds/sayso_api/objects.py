@@ -49,7 +49,7 @@ def unpack(document: Document, data: Any, at: Path) -> Iterator[tuple[Any, Origi
     """The object of a document, or those of a List such as `kubectl get -o yaml` writes."""
     if isinstance(data, dict) and str(data.get("kind")).endswith("List") and isinstance(data.get("items"), list):
         for index, item in enumerate(data["items"]):
-            yield item, Origin(document, (*at, "items", index))
+            yield from unpack(document, item, (*at, "items", index))
     else:
         yield data, Origin(document, at)
 
