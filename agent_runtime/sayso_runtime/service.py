@@ -33,9 +33,6 @@ from sayso_runtime.turns import Turns
 
 log = logging.getLogger(__name__)
 
-#: Seconds that the replica which took a verdict in the chat has to itself, so that its client sees the run go on.
-CHAT_GRACE = 1.0
-
 Observer = Callable[[str, float], None]
 Reachable = Callable[[Sequence[CallView]], Awaitable[None]]
 
@@ -114,16 +111,15 @@ class RunService:
         *,
         while_paused: str = "Refuse",
         reachable: Reachable = _everything_reachable,
-        observe: #: Seconds that the replica which took a verdict in the chat has to itself, so that its client sees the run go on.
-CHAT_GRACE = 1.0
-
-Observer = lambda what, seconds: None,
+        ready: Callable[[], Awaitable[Sequence[str]]] | None = None,
+        observe: Observer = lambda what, seconds: None,
         on_decision: Callable[[str], None] = lambda verdict: None,
     ) -> None:
         self._ledger = ledger
         self._turns = turns
         self._while_paused = while_paused
         self._reachable = reachable
+        self._ready = ready
         self._observe = observe
         self._on_decision = on_decision
         self._live: dict[tuple[str, str], LiveRun] = {}
@@ -192,7 +188,7 @@ Observer = lambda what, seconds: None,
             raise became(found.last, "nothing of it is waiting")
         decision_id = uuid.uuid4().hex
         await self._ledger.decide(
-            [_choice(view, Verdict.CANCELLED) for view in views], by=requester, via="chat", decision_id=decision_id
+            [_choice(view, Verdict.CANCELLED) for view in views], by=requester, via="chat", decision_id=decision_id, resumes=True
         )
         run = LiveRun(task, lambda: self._ledger.answered(task.context_id, decision_id))
         self._spawn(run, self._carry_out(run, task.context_id, requester, None, "", cancelled=True))
@@ -200,6 +196,12 @@ Observer = lambda what, seconds: None,
             return await run.result()
         finally:
             await run.answered()
+
+    async def ready(self) -> Sequence[str]:
+        """Reasons why the agent is not ready."""
+        if self._draining:
+            return ["the agent is stopping"]
+        return await self._ready() if self._ready else []
 
     # --- a message
 
@@ -249,7 +251,8 @@ Observer = lambda what, seconds: None,
                         [_choice(view, Verdict.SUPERSEDED) for view in waiting],
                         by=inbound.requester,
                         via="pause-cancelled",
-                        decision_id="",
+                        decision_id=uuid.uuid4().hex,
+                        resumes=True,
                     )
                 elif waiting:
                     await self._ledger.release(turn)
@@ -297,7 +300,9 @@ Observer = lambda what, seconds: None,
 
     async def _write(self, what: Plan, inbound: Inbound, decision_id: str) -> None:
         if what.choices:
-            await self._ledger.decide(what.choices, by=inbound.requester, via=inbound.via, decision_id=decision_id)
+            await self._ledger.decide(
+                what.choices, by=inbound.requester, via=inbound.via, decision_id=decision_id, resumes=True
+            )
             for choice in what.choices:
                 self._on_decision(choice.verdict.value)
         for settlement in what.settlements:
@@ -324,8 +329,7 @@ Observer = lambda what, seconds: None,
     ) -> None:
         started = time.monotonic()
         try:
-            turn = await self._ledger.take(session_id, requester=requester, create=False)
-            claimed = await self._ledger.claim(turn)
+            turn, claimed = await self._ledger.take_and_claim(session_id, requester=requester)
             if claimed:
                 await self._turns.carry_out(
                     turn, claimed, run.emit, message=message, message_id=message_id, cancelled=cancelled
@@ -347,14 +351,10 @@ Observer = lambda what, seconds: None,
         if found.requester is None:
             return
         ready = [view for view in found.calls if not view.open and not view.doubtful]
-        if any(_just_said_in_the_chat(view) for view in ready):
-            await asyncio.sleep(CHAT_GRACE)  # the replica that took the verdict carries it out; unless it has died
-            return await self.go_on(session_id)
         await self._reachable(
             [v for v in ready if v.state.verdict and v.state.verdict.verdict is Verdict.APPROVED and not v.state.token]
         )
-        turn = await self._ledger.take(session_id, requester=found.requester, create=False)
-        claimed = await self._ledger.claim(turn)
+        turn, claimed = await self._ledger.take_and_claim(session_id, requester=found.requester, any_requester=True)
         if claimed:
             await self._turns.carry_out(turn, claimed, _nobody)
         else:
@@ -380,11 +380,6 @@ Observer = lambda what, seconds: None,
     def _forget(self, run: LiveRun, session_id: str, message_id: str) -> None:
         if self._live.get((session_id, message_id)) is run:
             del self._live[session_id, message_id]
-
-
-def _just_said_in_the_chat(view: CallView) -> bool:
-    verdict = view.state.verdict
-    return verdict is not None and verdict.via == "chat" and 0 <= time.time() - verdict.at < CHAT_GRACE
 
 
 def _choice(view: CallView, verdict: Verdict) -> Choice:

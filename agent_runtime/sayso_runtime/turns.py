@@ -285,7 +285,6 @@ class Turns:
         except Refusal:
             self._engine.forget(scope.turn.session_id)
             raise
-        scope.turn.length += len(scope.events)
         scope.events.clear()
         self._engine.committed(scope)
         task = replace(task, version=task.version + 1)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sayso_approvals.ledger import Ledger, TurnLost
+from sayso_approvals.ledger import Ledger
 from sayso_approvals.records import CallView, Commit, Completion, PausedCall, TaskWrite, Turn
 
 from sayso_runtime.messages import CallPart, Part, ResultPart
+from sayso_runtime.tools.fence import FenceLost
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,20 @@ class Scope:
     _completed: set[str] = field(default_factory=set)
 
     def check(self) -> None:
-        """Raises `TurnLost` unless the lease still holds by this process' own clock."""
+        """Raises `FenceLost` unless the lease still holds by this process' own clock."""
         if time.monotonic() >= self.turn.deadline:
-            raise TurnLost(self.turn.session_id)
+            raise FenceLost("the tool", f"the turn of session {self.turn.session_id} is no longer this replica's")
+
+    def check_call(self, call: PausedCall) -> None:
+        """The same for a call whose start is on record: the turn may be renewed, the time for sending is not."""
+        self.check()
+        if not self.turn.may_send(call):
+            raise FenceLost(call.server, f"the time for sending {call.alias} ({call.call_id}) has passed")
+
+    def pins(self) -> dict[str, tuple[str, str]]:
+        """Names that the model was given for tools of calls that wait: they stay as they are."""
+        views = (*self.turn.calls, *self.claimed.values())
+        return {view.call.alias: (view.call.server, view.call.tool) for view in views}
 
     def completions(self) -> tuple[Completion, ...]:
         """Claimed calls that the model has been told about and that no commit has completed yet."""
@@ -89,9 +102,12 @@ class Scope:
             await self.ledger.commit(
                 self.turn, Commit(events=tuple(self.events), completions=completions, task=task)
             )
-            self.turn.length += len(self.events)
             self.events.clear()
             self._completed.update(c.call_id for c in completions)
+
+
+#: The turn that the running code belongs to.
+SCOPE: ContextVar[Scope | None] = ContextVar("sayso_scope", default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,11 @@ class Toolbox:
             for key, connection in self._connections.items()
         }
 
+    def endpoint(self, server: str) -> str | None:
+        """Where a server is now, in the form that digests cover; None for what is no server of this agent."""
+        connection = self._connections.get(server)
+        return connection.server.endpoint if connection else None
+
     def tools_for(self, node: AgentNode, pinned: Pins | None = None) -> list[BaseTool]:
         """The tools that `node` may call now, under the names that the model uses.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -23,16 +24,20 @@ from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.genai import types
+from sayso_approvals.ledger import TurnLost
 from sayso_approvals.records import CallView, Kind, Verdict
 from sayso_approvals.refusals import Refusal
 
 from sayso_runtime.engine.adk.gate import GatePlugin, Judge, refused
 from sayso_runtime.engine.adk.sessions import CONFIRMATION, LedgerSessions
-from sayso_runtime.engine.api import Called, Capabilities, EngineEvent, ModelFailed, Returned, Scope, Spoken
+from sayso_runtime.engine.api import SCOPE, Called, Capabilities, EngineEvent, ModelFailed, Returned, Scope, Spoken
 from sayso_runtime.messages import CallPart, DataPart, Part, ResultPart, TextPart
-from sayso_runtime.tools.fence import fence
+from sayso_runtime.tools.fence import fence, FenceLost
 
 log = logging.getLogger(__name__)
+
+# ADK announces that resumability is experimental, once a process; its version is pinned, and operators cannot act on it.
+warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
 
 
 class AdkEngine:
@@ -121,7 +126,7 @@ class AdkEngine:
     async def _run(
         self, scope: Scope, content: types.Content | None, invocation: str | None = None
     ) -> AsyncIterator[EngineEvent]:
-        token = fence.set(scope.check)
+        tokens = (fence.set(scope.check), SCOPE.set(scope))
         pending: dict[str, CallPart] = {}
         try:
             events = self._runner.run_async(
@@ -136,11 +141,14 @@ class AdkEngine:
                     for out in self._translate(scope, event, pending):
                         yield out
         except Exception as error:
-            if scope.failure is not None:
-                raise scope.failure from error
-            raise
+            cause = scope.failure or error
+            if isinstance(cause, FenceLost):
+                raise TurnLost(scope.turn.session_id) from error
+            if cause is error:
+                raise
+            raise cause from error
         finally:
-            _reset(token)
+            _reset(tokens)
         self._name_questions(scope)
 
     def _name_questions(self, scope: Scope) -> None:
@@ -179,12 +187,13 @@ class AdkEngine:
         return out
 
 
-def _reset(token: Any) -> None:
+def _reset(tokens: tuple[Any, Any]) -> None:
     # A generator that is closed by another task ends in another context, where there is nothing to reset.
     try:
-        fence.reset(token)
+        fence.reset(tokens[0])
+        SCOPE.reset(tokens[1])
     except ValueError:
-        log.debug("the fence was set in another context")
+        log.debug("the turn's context was another one")
 
 
 def _to_adk(part: Part) -> types.Part:

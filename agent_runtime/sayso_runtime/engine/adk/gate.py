@@ -17,6 +17,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
 
 from google.adk.models.llm_response import LlmResponse
@@ -30,7 +31,7 @@ from sayso_approvals.refusals import Refusal
 
 from sayso_runtime.engine.adk.sessions import LedgerSessions
 from sayso_runtime.engine.api import Scope
-from sayso_runtime.tools.fence import FenceLost
+from sayso_runtime.tools.fence import fence, FenceLost
 from sayso_runtime.tools.outcome import NotSent, OutcomeUnknown
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,11 @@ class ToolIdentity:
     tool: str
     idempotent: bool = False
     timeout_seconds: float = 30.0
+
+    @property
+    def rule(self) -> str:
+        """What gates call it: a function goes by its reference, anything else by the server's own name."""
+        return self.endpoint.removeprefix("function:") if self.server == "function" else self.tool
 
 
 def identify(tool: BaseTool) -> ToolIdentity:
@@ -121,7 +127,7 @@ class GatePlugin(BasePlugin):  # type: ignore[misc]
         node = self._nodes.get(context.agent_name, context.agent_name)
         gated_by: tuple[str, ...]
         try:
-            judgement = self._judge.judge(node, identity.server, identity.tool, arguments)
+            judgement = self._judge.judge(node, identity.server, identity.rule, arguments)
             action, gated_by = str(judgement.action), tuple(judgement.gated_by)
             why = str(judgement.why)
         except Exception:
@@ -204,6 +210,7 @@ class GatePlugin(BasePlugin):  # type: ignore[misc]
             case Begin.RUN:
                 scope.ran = True
                 self._running[(scope.turn.session_id, call_id)] = identity
+                fence.set(partial(scope.check_call, view.call))  # in the task that runs this tool, and only there
                 return None
             case Begin.FINISHED:
                 scope.ran = True

@@ -1,0 +1,49 @@
+"""`python -m sayso_runtime`: one agent's process."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from pathlib import Path
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit 0 after a clean stop, 2 when the configuration cannot work."""
+    parser = argparse.ArgumentParser(prog="sayso-agent", description="Runs one Sayso agent.")
+    parser.add_argument("--config", type=Path, required=True, help="RuntimeConfig as JSON")
+    parser.add_argument("--redis-url", required=True)
+    parser.add_argument("--key-file", type=Path, required=True, help="the agent's key (mode 0600)")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--replica", default="0", help="name of this replica, different for each")
+    parser.add_argument("--user", default=None, help="who a caller on loopback is (default: the user of this process)")
+    given = parser.parse_args(argv)
+
+    from sayso_runtime.interfaces.logs import configure
+
+    configure()
+    from sayso_runtime.process import ProcessSettings, run
+    from sayso_runtime.tools.outcome import ConfigProblem
+
+    settings = ProcessSettings(
+        config=given.config,
+        redis_url=given.redis_url,
+        key_file=given.key_file,
+        host=given.host,
+        port=given.port,
+        replica=given.replica,
+        user=given.user or getpass.getuser(),
+    )
+    try:
+        import uvloop
+
+        uvloop.run(run(settings))
+    except (ConfigProblem, ValueError, OSError) as problem:
+        sys.stderr.write(f"sayso-agent cannot start: {problem}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

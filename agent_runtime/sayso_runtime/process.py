@@ -1,0 +1,225 @@
+"""One agent's process: everything that an Agent needs, put together and kept running until SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sayso_api.runtimeconfig import RuntimeConfig
+from sayso_approvals.connect import connect
+from sayso_approvals.durability import check as check_durability
+from sayso_approvals.gate import compile_gate
+from sayso_approvals.ledger import Ledger
+from sayso_approvals.records import AgentId, CallView
+from sayso_approvals.refusals import Refusal
+from sayso_approvals.seal import load_or_create_key
+
+from sayso_runtime.interfaces.metrics import Metrics
+
+if TYPE_CHECKING:
+    from sayso_runtime.tools.toolbox import Toolbox
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSettings:
+    """What the command line says. `user`: who a caller on loopback is, where nothing else authenticates."""
+
+    config: Path
+    redis_url: str
+    key_file: Path
+    host: str
+    port: int
+    replica: str
+    user: str
+    lease_seconds: float = LEASE_SECONDS
+
+
+def load_config(path: Path) -> RuntimeConfig:
+    """Reads the configuration. Raises ValueError naming the file and each field that does not fit."""
+    return RuntimeConfig.model_validate_json(path.read_bytes())
+
+
+async def run(settings: ProcessSettings) -> None:
+    """Starts the agent, serves until SIGTERM or SIGINT, drains and closes."""
+    config = load_config(settings.config)
+    redis = connect(settings.redis_url)
+    identity = AgentId(config.agent.namespace, config.agent.name)
+    ledger = Ledger(redis, identity, load_or_create_key(settings.key_file), lease_seconds=settings.lease_seconds)
+    metrics = Metrics()
+    agent = await build(config, ledger, metrics, os.environ, lease_seconds=settings.lease_seconds)
+    try:
+        await serve(settings, config, ledger, metrics, agent, redis)
+    finally:
+        await agent.close()
+        await redis.aclose()
+
+
+@dataclass(slots=True)
+class Agent:
+    """The parts of a running agent."""
+
+    service: Any
+    toolbox: Toolbox
+    engine: Any
+    readiness: Readiness
+    report: Callable[[], None]
+
+    async def close(self) -> None:
+        """Closes connections to tool servers."""
+        await self.engine.close()
+        await self.toolbox.close()
+
+
+class Readiness:
+    """Why the agent is not ready; nothing when it is."""
+
+    def __init__(self, ledger: Ledger, toolbox: Toolbox) -> None:
+        self._ledger = ledger
+        self._toolbox = toolbox
+        self.warm = False
+
+    async def reasons(self) -> Sequence[str]:
+        """One sentence for each thing that is missing, naming it."""
+        found = [f"tool server {problem.server}: {problem.why}" for problem in self._toolbox.problems()]
+        try:
+            await self._ledger.ping()
+        except Refusal as refusal:
+            found.append(refusal.detail)
+        if not self.warm:
+            found.append("the agent is warming up")
+        return found
+
+
+async def build(
+    config: RuntimeConfig, ledger: Ledger, metrics: Metrics, env: Mapping[str, str], *, lease_seconds: float
+) -> Agent:
+    """Puts the agent together; imports the framework only here, so that a wrong configuration fails quickly."""
+    from sayso_runtime.engine.adk.agents import build as build_agents
+    from sayso_runtime.engine.adk.agents import node_names
+    from sayso_runtime.engine.adk.engine import AdkEngine
+    from sayso_runtime.engine.api import SCOPE
+    from sayso_runtime.models.build import build_model
+    from sayso_runtime.service import RunService
+    from sayso_runtime.tools.toolbox import AdkToolset, Pins, Toolbox
+    from sayso_runtime.turns import Turns, TurnSettings
+
+    def pins() -> Pins:
+        scope = SCOPE.get()
+        return scope.pins() if scope else {}
+
+    gate = compile_gate(config)
+    toolbox = Toolbox(config, env)
+    await toolbox.start()
+    model = build_model(config.model, env, metrics.model_called)
+    root = build_agents(config.root, model, lambda node: [AdkToolset(toolbox, node, pins)])
+    engine = AdkEngine(
+        root,
+        gate,
+        hint=config.approval.hint,
+        nodes=node_names(config.root),
+        on_execution=metrics.tool_executed,
+    )
+    turns = Turns(
+        ledger,
+        engine,
+        TurnSettings(
+            agent=AgentId(config.agent.namespace, config.agent.name),
+            timeout_seconds=config.approval.timeout_seconds,
+            on_timeout=config.approval.on_timeout,
+        ),
+        lease_seconds=lease_seconds,
+    )
+    readiness = Readiness(ledger, toolbox)
+
+    async def reachable(views: Sequence[CallView]) -> None:
+        check_reachable(views, toolbox)
+
+    service = RunService(
+        ledger,
+        turns,
+        while_paused=config.while_paused,
+        reachable=reachable,
+        ready=readiness.reasons,
+        observe=metrics.observe,
+        on_decision=metrics.decided,
+    )
+
+    def report() -> None:
+        unmatched = gate.unmatched(toolbox.offered())
+        metrics.gate_entries_unmatched(len(unmatched))
+        for entry in unmatched:
+            log.warning("%s", entry)
+
+    return Agent(service, toolbox, engine, readiness, report)
+
+
+def check_reachable(views: Sequence[CallView], toolbox: Toolbox) -> None:
+    """Refuses to carry out calls whose server is away, or is not the one that was approved."""
+    away = {problem.server: problem.why for problem in toolbox.problems()}
+    for view in views:
+        call = view.call
+        if call.server in away:
+            raise Refusal(
+                "tool_server_unreachable",
+                f"tool server {call.server} of {call.alias} cannot be reached ({away[call.server]}): nothing was changed",
+                ids=(call.call_id,),
+            )
+        endpoint = toolbox.endpoint(call.server)
+        if endpoint is not None and endpoint != call.endpoint:
+            raise Refusal(
+                "integrity",
+                f"{call.server} is now {endpoint}, but {call.alias} was asked for on {call.endpoint}: it can only be cancelled",
+                ids=(call.call_id,),
+            )
+
+
+async def serve(
+    settings: ProcessSettings, config: RuntimeConfig, ledger: Ledger, metrics: Metrics, agent: Agent, redis: Any
+) -> None:
+    """Serves every door on one port, with the worker beside it."""
+    from sayso_runtime.interfaces.http import build_app, loopback_user
+    from sayso_runtime.interfaces.serve import serve as serve_http
+    from sayso_runtime.worker import Worker
+
+    for warning in await check_durability(redis):
+        log.warning("redis: %s", warning)
+    agent.report()
+    app = build_app(agent.service, config, metrics, identify=loopback_user(settings.user))
+    drain = max([server.timeout_seconds for server in config.servers], default=0.0) + 15.0
+    worker = Worker(ledger, agent.service.go_on, settings.replica, lease=settings.lease_seconds)
+    background = asyncio.create_task(worker.run())
+    watch = asyncio.create_task(_watch(agent, ledger, metrics))
+
+    async def ready() -> None:
+        agent.readiness.warm = True
+
+    try:
+        await serve_http(app, settings.host, settings.port, on_ready=ready, drain_seconds=drain)
+        await agent.service.drain(drain)
+    finally:
+        for task in (background, watch):
+            task.cancel()
+        await asyncio.gather(background, watch, return_exceptions=True)
+
+
+async def _watch(agent: Agent, ledger: Ledger, metrics: Metrics) -> None:
+    """Keeps the gauges true, and reports gate entries again when what the servers offer changes."""
+    version = -1
+    while True:
+        try:
+            metrics.pauses_open(await ledger.open_count())
+        except Refusal as refusal:
+            log.debug("%s", refusal.detail)
+        if agent.toolbox.version != version:
+            version = agent.toolbox.version
+            agent.report()
+        await asyncio.sleep(2.0)
