@@ -50,6 +50,7 @@ verify: venv ## check style, types, import rules and that generated files are fr
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks tools
 	$(BIN)/lint-imports
 	$(BIN)/python -m sayso_api.crds --check crds/manifests
 	$(BIN)/python tools/gen_docs.py --check

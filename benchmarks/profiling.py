@@ -25,7 +25,7 @@ async def run(say: Callable[[str], None]) -> str:
     build = processes.ROOT / "build"
     build.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="profile-", dir=build))
-    with processes.redis(folder) as redis_url:
+    async with processes.redis(folder) as redis_url:
         say("sessions of one turn")
         first = await sample(folder, redis_url, sessions=SHALLOW_SESSIONS, turns=1)
         say(f"sessions of {DEEP} turns")

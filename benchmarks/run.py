@@ -49,20 +49,32 @@ Say = Callable[[str], None]
 
 async def run(size: Size, say: Say) -> dict[str, Any]:
     """Measures everything and returns what the report and the results file hold. Takes minutes."""
-    result: dict[str, Any] = {"taken_at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine()}
-    with _folder() as folder, ExitStack() as stack:
-        redis_url = stack.enter_context(processes.redis(folder))
-        result["machine"] |= await storage.redis_facts(redis_url)
-        say("disk and Redis alone")
-        probes = await storage.redis_milliseconds(redis_url, size.probes)
-        probes["fsync"] = storage.fsync_milliseconds(folder, size.probes)
-        result["disk"] = {name: summary(samples) for name, samples in probes.items()}
+    taken_at = datetime.now(UTC).isoformat(timespec="seconds")
+    about = machine()
+    with _folder() as folder:
+        async with processes.redis(folder) as redis_url:
+            about |= await storage.redis_facts(redis_url)
+            say("disk and Redis alone")
+            disk = await probes(folder, redis_url, size.probes)
+            start = {}
+            for name, launch in _launchers(folder, redis_url).items():
+                say(f"start and memory: {name}")
+                start[name] = await starts(launch, size.starts)
+            served = await serving(size, folder, redis_url, say)
+    about["load_after"] = round(psutil.getloadavg()[0], 2)
+    return {"taken_at": taken_at, "machine": about, "disk": disk, "start": start, **served}
 
-        result["start"] = {}
-        for name, launch in _launchers(folder, redis_url).items():
-            say(f"start and memory: {name}")
-            result["start"][name] = await starts(launch, size.starts)
 
+async def probes(folder: Path, redis_url: str, samples: int) -> dict[str, dict[str, float]]:
+    """ "ping", "write", "fsync" -> milliseconds."""
+    found = await storage.redis_milliseconds(redis_url, samples)
+    found["fsync"] = storage.fsync_milliseconds(folder, samples)
+    return {name: summary(taken) for name, taken in found.items()}
+
+
+async def serving(size: Size, folder: Path, redis_url: str, say: Say) -> dict[str, Any]:
+    """Latency and throughput, with every server up at once."""
+    with ExitStack() as stack:
         mcp = stack.enter_context(processes.mcp_server(folder))
         servers = {
             TO_A2A: stack.enter_context(processes.to_a2a(folder)),
@@ -70,17 +82,14 @@ async def run(size: Size, say: Say) -> dict[str, Any]:
             SAYSO_MCP: stack.enter_context(processes.sayso(folder, redis_url, turns=DEEP, mcp_url=mcp.url + "mcp")),
         }
         bare = stack.enter_context(processes.Bare(folder))
-        result["latency"] = await latency(size, bare, servers, say)
-
+        taken = await latency(size, bare, servers, say)
         second = stack.enter_context(processes.sayso(folder, redis_url, turns=DEEP))
         groups = {
             TO_A2A: [servers[TO_A2A].url],
             SAYSO: [servers[SAYSO].url],
             SAYSO_TWO: [servers[SAYSO].url, second.url],
         }
-        result["throughput"] = await throughput(size, groups, say)
-    result["machine"]["load_after"] = round(psutil.getloadavg()[0], 2)
-    return result
+        return {"latency": taken, "throughput": await throughput(size, groups, say)}
 
 
 async def latency(

@@ -48,13 +48,15 @@ def runtime_config(*, turns: int, mcp_url: str | None = None) -> RuntimeConfig:
 
     The tool is `benchmarks.tools:refund` in process, or the same tool of the MCP server at `mcp_url`.
     """
+    name = "bench-desk"
     servers: tuple[ToolServer, ...] = ()
     tool: Binding = FunctionBinding(ref="benchmarks.tools:refund", require_approval=True)
     if mcp_url is not None:
+        name = "bench-desk-mcp"  # an agent of its own: replicas of one agent take up each other's work
         servers = (ToolServer(key="bench/orders", url=mcp_url),)
         tool = McpBinding(server="bench/orders", require_approval=("refund",))
     return RuntimeConfig(
-        agent=AgentIdentity(namespace="bench", name=AGENT.replace("_", "-")),
+        agent=AgentIdentity(namespace="bench", name=name),
         root=AgentNode(name=AGENT, description=DESCRIPTION, instruction=INSTRUCTION, tools=(tool,)),
         model=ModelSettings(provider="Scripted", turns=REPLIES * turns),
         servers=servers,
