@@ -159,5 +159,15 @@ def how_to_decide(asks: Sequence[Ask], known: Mapping[str, Known], session: str,
 def ran(name: str, value: Any, *, result: bool, is_error: bool, paint: Paint) -> str:
     """A call that needed nobody, on one line."""
     arrow = "←" if result else "→"
-    text = f"  {arrow} {safe(name)} {'failed: ' if is_error else ''}{one_line(value, 160)}"
+    text = f"  {arrow} {safe(name)} {'failed: ' if is_error else ''}{one_line(gist(value), 160)}"
     return paint(text, "red" if is_error else "dim")
+
+
+def gist(value: Any) -> Any:
+    """What a tool server's result says, without the wrapping of MCP; anything else as it is."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("content"), list):
+        return value
+    if value.get("structuredContent"):
+        return value["structuredContent"]
+    texts = [part.get("text") for part in value["content"] if isinstance(part, Mapping)]
+    return texts[0] if len(texts) == 1 else value

@@ -24,6 +24,8 @@ FIRST_BACKOFF = 0.5  # seconds before the first restart; doubled for each furthe
 LONGEST_BACKOFF = 10.0
 STEADY = 30.0  # seconds after which a process counts as having run well, and the backoff begins anew
 
+NEVER = 2  # the exit code of an agent's process that cannot work with its configuration
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -54,10 +56,15 @@ def how_it_ended(code: int) -> str:
 
 @dataclass(slots=True)
 class Child:
-    """One kept process. `keep` runs until `stop`; `say` is told of every death in one line."""
+    """One kept process. `say` is told of every death in one line.
+
+    `hopeless` is called instead of a restart where the very first start ends with `NEVER`: what it was given cannot
+    work, and will not work the next time either.
+    """
 
     launch: Launch
     say: Say
+    hopeless: Callable[[str], None]
     process: asyncio.subprocess.Process | None = None
     starts: int = 0
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -125,6 +132,9 @@ class Child:
             began = time.monotonic()
             code = await self.process.wait()
             if self._stopping.is_set():
+                return
+            if code == NEVER and self.starts == 1:
+                self.hopeless(self.launch.name)
                 return
             deaths = 1 if time.monotonic() - began > STEADY else deaths + 1
             pause = backoff(deaths)

@@ -23,6 +23,7 @@ from sayso_cli.dev.readiness import Readiness, ask_all
 from sayso_cli.dev.state import StateDir
 from sayso_cli.dev.store import KeptRedis, warnings
 from sayso_cli.dev.tail import follow, human, size
+from sayso_cli.errors import USAGE
 from sayso_cli.output import painter, safe
 
 STARTING = 0.1  # seconds between looks at agents that start
@@ -41,6 +42,7 @@ class Supervisor:
     state: StateDir
     redis_url: str | None
     children: dict[str, Child] = field(default_factory=dict)
+    _code: int = 0
     _redis: KeptRedis | None = None
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _tails_stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,7 +55,10 @@ class Supervisor:
         self._line("sayso", "bold", text)
 
     async def run(self) -> int:
-        """Until SIGINT or SIGTERM; a second one does not wait for agents that are still busy. Exit code 0."""
+        """Until SIGINT or SIGTERM; a second one does not wait for agents that are still busy.
+
+        Returns the exit code: 0, or 2 where an agent's configuration turned out not to work.
+        """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._told_to_stop)
@@ -70,7 +75,7 @@ class Supervisor:
             await self._end()
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-        return 0
+        return self._code
 
     def _told_to_stop(self) -> None:
         if self._stop.is_set():
@@ -78,6 +83,11 @@ class Supervisor:
             for child in self.children.values():
                 child.kill()
             return
+        self._stop.set()
+
+    def _hopeless(self, process: str) -> None:
+        self.say(f"{process} cannot work as it is configured; what it said is in {self.children[process].launch.log}")
+        self._code = USAGE
         self._stop.set()
 
     async def _work(self) -> None:
@@ -88,7 +98,7 @@ class Supervisor:
         launches = self.plan.launches(self.state, url, os.environ)
         for index, (process, launch) in enumerate(launches.items()):
             self._tail(process, _COLOURS[index % len(_COLOURS)])
-            child = Child(launch, self.say)
+            child = Child(launch, self.say, self._hopeless)
             self.children[process] = child
             await child.start()
         async with httpx.AsyncClient(trust_env=False) as client:
