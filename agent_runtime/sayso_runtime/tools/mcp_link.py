@@ -176,9 +176,13 @@ class Link:
                 read, write = await self._streams(stack)
                 session = ClientSession(_Watched(read, self._ended), write, message_handler=self._on_message)
                 await stack.enter_async_context(session)
-                await session.initialize()
+                try:
+                    await session.initialize()
+                    await self._refresh(session)
+                except Exception as error:
+                    self.trouble(_leaf(error))  # before the session's own end gives a lesser reason
+                    raise
                 self._session = session
-                await self._refresh(session)
                 opened.set_result(None)
                 try:
                     await self._serve(session)
