@@ -31,7 +31,7 @@ async def serve(
     on_ready: Callable[[], Awaitable[None]] | None = None,
     drain_seconds: float = 15.0,
 ) -> None:
-    """Serves `app` until SIGTERM or SIGINT; a second signal does not wait for what still runs.
+    """Serves `app` until SIGTERM, SIGINT or cancellation; a second signal does not wait for what still runs.
 
     `on_ready` is awaited once connections are taken. At the end no more are taken, and running requests get
     `drain_seconds` before they are cancelled. Raises `OSError`, naming the address, where it cannot be bound.
@@ -67,8 +67,15 @@ async def serve(
             if on_ready is not None:
                 await on_ready()
 
+    server = Server(config)
     with listener:
-        await Server(config).serve(sockets=[listener])
+        serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            server.should_exit = True
+            await serving
+            raise
 
 
 def _listen(host: str, port: int) -> socket.socket:
