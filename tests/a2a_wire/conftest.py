@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
-from support.scripted_service import ScriptedService
 
 from sayso_api.runtimeconfig import AgentIdentity, AgentNode, ModelSettings, RuntimeConfig
 from sayso_runtime.interfaces.http import build_app, loopback_user
 from sayso_runtime.interfaces.metrics import Metrics
 from sayso_runtime.interfaces.serve import serve
+from support.scripted_service import ScriptedService
 
 
 @dataclass

@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
-from support.scripted_service import Turn, ask
 
 from sayso_approvals.records import Verdict
 from sayso_approvals.refusals import Refusal
 from sayso_runtime.messages import Answer, CallPart, NamedDecision, ResultPart, TextPart, UniformDecision
+from support.scripted_service import Turn, ask
 
 REFUND = ask("c1", "refund", hint="A refund of 20", order_id="A-1", amount=20)
 CANCEL = ask("c2", "cancel_order", order_id="A-2")

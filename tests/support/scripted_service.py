@@ -95,7 +95,8 @@ class ScriptedRun:
         position = 0
         while True:
             async with self.news:
-                await self.news.wait_for(lambda: position < len(self.log) or self.over)
+                while position == len(self.log) and not self.over:
+                    await self.news.wait()
             if position < len(self.log):
                 yield self.log[position]
                 position += 1
