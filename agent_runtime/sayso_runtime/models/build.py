@@ -57,11 +57,13 @@ def api_key(settings: ModelSettings, env: Mapping[str, str]) -> str | None:
 
 
 def _gemini(settings: ModelSettings, key: str | None) -> BaseLlm:
+    import httpx2
     from google.adk.models.google_llm import Gemini
     from google.genai import types
 
     options = types.HttpOptions(
         base_url=settings.base_url,
+        httpx_async_client=httpx2.AsyncClient(),  # as the MCP sessions use, instead of a second HTTP library
         timeout=round((settings.timeout_seconds + BEHIND_SECONDS) * 1000),
         retry_options=types.HttpRetryOptions(attempts=1),
     )
@@ -89,7 +91,8 @@ def _openai(settings: ModelSettings, key: str | None) -> BaseLlm:
 
 def _anthropic(settings: ModelSettings, key: str | None) -> BaseLlm:
     from anthropic import AsyncAnthropic
-    from google.adk.models.anthropic_llm import AnthropicLlm
+
+    from sayso_runtime.models.claude import Claude
 
     client = AsyncAnthropic(
         api_key=key,
@@ -97,7 +100,7 @@ def _anthropic(settings: ModelSettings, key: str | None) -> BaseLlm:
         max_retries=0,
         timeout=settings.timeout_seconds + BEHIND_SECONDS,
     )
-    return AnthropicLlm(model=settings.model, client=client)
+    return Claude(model=settings.model, client=client)
 
 
 def _litellm(settings: ModelSettings, key: str | None) -> BaseLlm:

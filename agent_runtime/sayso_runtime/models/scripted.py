@@ -62,6 +62,7 @@ class ScriptedModel(BaseLlm):
             content=types.Content(role="model", parts=_parts(turn) or [types.Part(text=closing(llm_request.contents))]),
             partial=False,
             finish_reason=types.FinishReason.STOP,
+            usage_metadata=types.GenerateContentResponseUsageMetadata(prompt_token_count=0, candidates_token_count=0),
         )
 
 
