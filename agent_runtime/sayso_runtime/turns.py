@@ -178,10 +178,24 @@ class Turns:
         raise error
 
     async def _open_dropped(self, scope: Scope, failure: Exception | None) -> None:
-        """An answered call that the engine did not consume is open again, and says so."""
-        settled = scope.told | set(scope.doubts) | set(scope.unsent)
+        """Deals with answers that the engine did not consume, so that none is lost and none is tried for ever.
+
+        An approval that nothing came of is open again and says so. Where the tool ran, or was never to run, nothing is
+        left to decide: the call is done, though the model was not told. A run that was cut off is an unknown outcome.
+        """
+        handled = scope.told | set(scope.doubts) | set(scope.unsent)
         for call_id, view in scope.claimed.items():
-            if call_id not in settled:
+            if call_id in handled:
+                continue
+            verdict = view.state.verdict
+            if call_id in scope.finished or (verdict and verdict.verdict is not Verdict.APPROVED and failure is None):
+                log.warning("call %s of session %s is done, but the model was not told", call_id, scope.turn.session_id)
+                scope.told.add(call_id)
+            elif call_id in scope.begun:
+                why = "it was cut off while it ran"
+                await self._ledger.doubt(scope.turn, view, why)
+                scope.doubts[call_id] = why
+            else:
                 why = str(failure) if failure else "the answer was not taken up where the call sits: decide again"
                 log.warning("call %s of session %s is open again: %s", call_id, scope.turn.session_id, why)
                 await self._ledger.reopen(scope.turn, view, why)

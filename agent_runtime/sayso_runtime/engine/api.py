@@ -7,6 +7,7 @@ may want to see meanwhile is yielded as `EngineEvent`s.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextvars import ContextVar
@@ -56,7 +57,8 @@ class Scope:
 
     `claimed` are the decided calls that this turn carries out, by call id. The engine fills `asks` (new questions, to
     become a pause), `doubts` (call ids whose outcome nobody knows), `unsent` (call ids that certainly did not run, with
-    the reason), `told` (call ids that the model has an answer for) and `ran` (some tool ran in this turn).
+    the reason), `begun` and `finished` (call ids whose execution is on record), `told` (call ids that the model has an
+    answer for) and `ran` (some tool ran in this turn).
     """
 
     turn: Turn
@@ -66,10 +68,13 @@ class Scope:
     asks: dict[str, PausedCall] = field(default_factory=dict)
     doubts: dict[str, str] = field(default_factory=dict)
     unsent: dict[str, str] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
+    finished: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
     ran: bool = False
     failure: Exception | None = None
     _completed: set[str] = field(default_factory=set)
+    _flushing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def check(self) -> None:
         """Raises `FenceLost` unless the lease still holds by this process' own clock."""
@@ -96,14 +101,18 @@ class Scope:
         )
 
     async def flush(self, *, task: TaskWrite | None = None) -> None:
-        """Stores what has happened so far: done before anything outside of the process is touched."""
-        completions = self.completions()
-        if self.events or completions or task:
-            await self.ledger.commit(
-                self.turn, Commit(events=tuple(self.events), completions=completions, task=task)
-            )
-            self.events.clear()
-            self._completed.update(c.call_id for c in completions)
+        """Stores what has happened so far: done before anything outside of the process is touched.
+
+        Calls run side by side, and so may this: each event goes out once, and one that comes meanwhile waits its turn.
+        """
+        async with self._flushing:
+            completions = self.completions()
+            count = len(self.events)
+            if count or completions or task:
+                commit = Commit(events=tuple(self.events[:count]), completions=completions, task=task)
+                await self.ledger.commit(self.turn, commit)
+                del self.events[:count]
+                self._completed.update(c.call_id for c in completions)
 
 
 #: The turn that the running code belongs to.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import warnings
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -70,11 +70,12 @@ class AdkEngine:
             session_service=self._sessions,
         )
         self._config = RunConfig()
+        self._agents = frozenset(_names(root))
 
     async def start(self, scope: Scope, parts: Sequence[Part]) -> AsyncIterator[EngineEvent]:
         """A new message: what a dead turn left open is answered first."""
         await self._sessions.open(scope)
-        self._sessions.repair(scope.turn.session_id, waiting=(), gated=())
+        self._sessions.repair(scope.turn.session_id)
         content = types.Content(role="user", parts=[_to_adk(part) for part in parts])
         async for event in self._run(scope, content):
             yield event
@@ -82,8 +83,8 @@ class AdkEngine:
     async def resume(self, scope: Scope) -> AsyncIterator[EngineEvent]:
         """Answers every claimed call, one run of ADK per question event."""
         known = await self._sessions.open(scope)
-        waiting = {view.call.call_id for view in scope.turn.calls} | set(scope.claimed)
-        self._sessions.repair(scope.turn.session_id, waiting, gated=())
+        if scope.turn.dirty:
+            self._sessions.repair(scope.turn.session_id, delegations=self._agents)
         groups: dict[str, list[types.Part]] = {}
         for call_id, view in scope.claimed.items():
             if view.call.kind is Kind.INPUT_REQUIRED:
@@ -185,6 +186,12 @@ class AdkEngine:
                 out.append(Called(calls))
             out.append(Returned(tuple(results)))
         return out
+
+
+def _names(root: Any) -> Iterator[str]:
+    for child in getattr(root, "sub_agents", ()) or ():
+        yield child.name
+        yield from _names(child)
 
 
 def _reset(tokens: tuple[Any, Any]) -> None:

@@ -209,11 +209,13 @@ class GatePlugin(BasePlugin):  # type: ignore[misc]
         match begin:
             case Begin.RUN:
                 scope.ran = True
+                scope.begun.add(call_id)
                 self._running[(scope.turn.session_id, call_id)] = identity
                 fence.set(partial(scope.check_call, view.call))  # in the task that runs this tool, and only there
                 return None
             case Begin.FINISHED:
                 scope.ran = True
+                scope.finished.add(call_id)
                 stored: dict[str, Any] = json.loads(result or "{}")
                 del is_error
                 return stored
@@ -256,6 +258,7 @@ class GatePlugin(BasePlugin):  # type: ignore[misc]
         view = scope.claimed.get(call_id)
         if view is not None and view.call.kind is not Kind.INPUT_REQUIRED:
             await scope.ledger.finish(scope.turn, view, as_json(result), is_error=is_error)
+            scope.finished.add(call_id)
 
     def _note_question(
         self,

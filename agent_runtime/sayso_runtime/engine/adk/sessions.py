@@ -97,29 +97,20 @@ class LedgerSessions(BaseSessionService):  # type: ignore[misc]
         """The turn that is open on the session. Raises KeyError when there is none."""
         return self._open[session_id]
 
-    def repair(self, session_id: str, waiting: Collection[str], gated: Collection[str]) -> None:
-        """Answers calls that were left without a response by a turn that died, except those that wait for a person.
+    def repair(self, session_id: str, delegations: Collection[str] = ()) -> None:
+        """Answers calls that were left without a response by a turn that died.
 
-        `gated` are call ids that cannot have run without a say-so and had none.
+        A gated call always has a response (a placeholder, or what became of it) once it is stored, so what is left is
+        what ran freely. `delegations` are names of agents: a call of one is unanswered for as long as that agent waits.
         """
         scope, known = self._open[session_id]
-        by_event: dict[str, list[str]] = {}
+        by_event: dict[str, tuple[Event, list[types.Part]]] = {}
         for call_id, event in known.unanswered.items():
-            if call_id not in waiting:
-                by_event.setdefault(event.id, []).append(call_id)
-        for event in list(known.unanswered.values()):
-            call_ids = by_event.pop(event.id, None)
-            if call_ids is None:
-                continue
-            parts = [
-                types.Part(
-                    function_response=types.FunctionResponse(
-                        id=call.id, name=call.name, response={"error": _left_open(call.name or "", call.id in gated)}
-                    )
-                )
-                for call in event.get_function_calls()
-                if call.id in call_ids
-            ]
+            call = next(c for c in event.get_function_calls() if c.id == call_id)
+            if call.name not in delegations:
+                response = types.FunctionResponse(id=call_id, name=call.name, response={"error": _left_open(call)})
+                by_event.setdefault(event.id, (event, []))[1].append(types.Part(function_response=response))
+        for event, parts in by_event.values():
             answer = Event(
                 invocation_id=event.invocation_id,
                 author=event.author,
@@ -171,7 +162,5 @@ class LedgerSessions(BaseSessionService):  # type: ignore[misc]
         raise NotImplementedError("an agent does not delete sessions")
 
 
-def _left_open(tool: str, gated: bool) -> str:
-    if gated:
-        return f"{tool} was not run: the agent stopped before anybody was asked. Call it again if it is still needed."
-    return f"Outcome unknown: the agent stopped while {tool} was running. It may or may not have taken effect."
+def _left_open(call: types.FunctionCall) -> str:
+    return f"Outcome unknown: the agent stopped while {call.name} was running. It may or may not have taken effect."
