@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from sayso_api.runtimeconfig import AgentIdentity, AgentNode, ModelSettings, RuntimeConfig
 from sayso_runtime.interfaces.http import build_app, loopback_user
@@ -52,8 +54,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture
-async def door() -> AsyncIterator[Door]:
+@asynccontextmanager
+async def running() -> AsyncIterator[Door]:
+    """A server, stopped at the end."""
     service, metrics, port = ScriptedService(), Metrics(), free_port()
     app = build_app(service, config(), metrics, identify=loopback_user("ada"))
     taking = asyncio.Event()
@@ -68,3 +71,17 @@ async def door() -> AsyncIterator[Door]:
     await service.close()
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Door]:
+    """A server of this test's own."""
+    async with running() as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def lasting_door() -> AsyncIterator[Door]:
+    """One server for all tests of a module that ask for much and keep nothing."""
+    async with running() as made:
+        yield made

@@ -125,6 +125,7 @@ class ScriptedService:
         self.inbound: list[Inbound] = []
         self.answered: list[str] = []
         self.heard = asyncio.Event()
+        self.started = asyncio.Event()
         self.ended = asyncio.Event()
         self.reasons: list[str] = []
         self._next: dict[str, Turn] = {}
@@ -177,6 +178,7 @@ class ScriptedService:
             await run.end(turn.late)
             return
         await run.emit(Began(task))
+        self.started.set()
         for delta in turn.deltas:
             await run.emit(TextDelta(delta))
         if turn.calls:

@@ -21,6 +21,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 #: Largest request body in bytes.
 MAX_BODY = 10 * 1024 * 1024
+#: A body beyond this many times the limit is not even read to be dropped.
+DISCARD = 4
 #: Seconds that a client has for sending its body.
 BODY_SECONDS = 30.0
 #: Seconds that a client may take to read what was written to it. The run itself never waits for a client.
@@ -68,10 +70,16 @@ class Request:
         return None
 
     async def body(self, limit: int = MAX_BODY) -> bytes:
-        """The whole body. Raises `Unreadable`, before reading where the length is announced."""
-        announced = self.header(b"content-length")
-        if announced is not None and announced.isdecimal() and int(announced) > limit:
-            raise Unreadable(413, f"the body has {announced} bytes, at most {limit} are taken")
+        """The whole body. Raises `Unreadable`.
+
+        Of a body that is too large the rest is read and dropped, within reason: a connection that is closed while the
+        client still sends takes the answer with it.
+        """
+        announced = self.header(b"content-length") or ""
+        size = int(announced) if announced.isdecimal() and len(announced) < 20 else 0
+        too_large = Unreadable(413, f"the body is too large, at most {limit} bytes are taken")
+        if size > DISCARD * limit or (size > limit and self.header(b"expect")):
+            raise too_large
         chunks: list[bytes] = []
         size = 0
         try:
@@ -82,9 +90,12 @@ class Request:
                         raise Unreadable(0, "the client left before its request was complete")
                     chunk = message.get("body", b"")
                     size += len(chunk)
-                    if size > limit:
-                        raise Unreadable(413, f"the body has more than {limit} bytes")
-                    chunks.append(chunk)
+                    if size <= limit:
+                        chunks.append(chunk)
+                    else:
+                        chunks.clear()
+                    if size > DISCARD * limit or (size > limit and not message.get("more_body")):
+                        raise too_large
                     if not message.get("more_body", False):
                         return b"".join(chunks)
         except TimeoutError as error:
