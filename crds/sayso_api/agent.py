@@ -33,6 +33,9 @@ from sayso_api.meta import (
 
 Instruction = Annotated[str, Text(131_072, "an instruction", shortest=1)]
 _SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
+# An API server drops a null, or puts the default in its place, before anyone can object, unless the field may be
+# null: then it is kept, and the operator, which reads objects as strictly as files, refuses the Agent.
+_NULL_IS_KEPT: dict[str, Any] = {"nullable": True}
 
 
 def _map_by(key: str) -> dict[str, Any]:
@@ -67,7 +70,7 @@ class McpServerTools(Part):
         max_length=50,
         description='Tools whose calls wait for a person: names or globs, "*" for all. Each must match some tool. '
         "Left out: none by this list.",
-        json_schema_extra=_SET,
+        json_schema_extra=_SET | _NULL_IS_KEPT,
     )
 
 
@@ -102,7 +105,9 @@ class AgentTool(Part):
         None, description="Where an A2A agent answers that is no Agent of this cluster. Left out: name is an Agent's."
     )
     require_approval: Flag = Field(
-        False, description="Whether each call waits for a person. Left out: not by this field."
+        False,
+        description="Whether each call waits for a person. Left out: not by this field.",
+        json_schema_extra=_NULL_IS_KEPT,
     )
 
 
@@ -118,7 +123,9 @@ class FunctionTool(Part):
         ),
     ] = Field(description="Where the function is, as module:attribute. Required.")
     require_approval: Flag = Field(
-        False, description="Whether each call waits for a person. Left out: not by this field."
+        False,
+        description="Whether each call waits for a person. Left out: not by this field.",
+        json_schema_extra=_NULL_IS_KEPT,
     )
     idempotent: Flag = Field(
         False, description="Whether it is safe to call again when an outcome is unknown. Left out: no."

@@ -8,8 +8,7 @@ from typing import Any
 from sayso_api import globs
 from sayso_api.base import Rule, Violation, items, peek
 from sayso_api.faults import Path, did_you_mean, listing, quote
-
-DEFAULT_NAMESPACE = "default"
+from sayso_api.meta import DEFAULT_NAMESPACE
 
 
 def _gates_within_tools(data: Mapping[str, Any]) -> Iterator[Violation]:

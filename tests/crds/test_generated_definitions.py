@@ -17,6 +17,8 @@ import yaml
 
 from sayso_api import crds
 from sayso_api.base import Part
+from sayso_api.faults import ManifestError
+from sayso_api.manifests import from_objects
 from sayso_api.objects import KINDS
 from sayso_api.structural import structural
 
@@ -26,7 +28,7 @@ Node = tuple[str, Schema]
 
 # JSONSchemaProps of apiextensions.k8s.io/v1, without what structural schemas forbid.
 KEYWORDS = {
-    *("type", "description", "default", "enum", "format", "pattern", "required", "properties", "items"),
+    *("type", "nullable", "description", "default", "enum", "format", "pattern", "required", "properties", "items"),
     *("additionalProperties", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "anyOf"),
     *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
     *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-validations"),
@@ -166,6 +168,26 @@ def test_rules_speak_of_fields_that_exist_and_spell_them_as_cel_does() -> None:
                 assert name.strip("_") in schema["properties"], f"{path}: {law['rule']}"
             for word in re.findall(r"\.(\w+)", law["rule"]):
                 assert word not in CEL_RESERVED, f"{path}: {law['rule']}"
+
+
+def test_a_gate_that_is_null_is_kept_for_the_operator_to_refuse() -> None:
+    gates = [(path, schema) for path, schema in nodes() if path.endswith(".requireApproval")]
+
+    assert len(gates) == 6
+    assert all(schema.get("nullable") is True for _, schema in gates)
+    tools: list[dict[str, dict[str, Any]]] = [
+        {"mcpServer": {"name": "o"}},
+        {"agent": {"name": "a"}},
+        {"function": {"ref": "m:f"}},
+    ]
+    for value in tools:
+        (tool,) = value.values()
+        spec = {"instruction": "x", "modelConfig": "m", "tools": [value]}
+        read = {"apiVersion": "sayso.dev/v1alpha1", "kind": "Agent", "metadata": {"name": "x"}, "spec": spec}
+        assert from_objects([read]).agents
+        tool["requireApproval"] = None
+        with pytest.raises(ManifestError, match="null"):
+            from_objects([read])
 
 
 def parts(model: type[Part]) -> Iterator[type[Part]]:

@@ -83,6 +83,14 @@ AGENT_FAULTS = {
         "{instruction: Help., modelConfig: default, tools: [{mcpServer: {name: orders, requireApproval: }}]}",
         ("spec.tools[0].mcpServer.requireApproval", "null", "a value", "leave the field out"),
     ),
+    "an approval that is null": (
+        "{instruction: Help., modelConfig: default, tools: [{agent: {name: a, requireApproval: null}}]}",
+        ("spec.tools[0].agent.requireApproval", "null", "a value", "leave the field out"),
+    ),
+    "a function's approval that is null": (
+        "{instruction: Help., modelConfig: default, tools: [{function: {ref: 'a:f', requireApproval: null}}]}",
+        ("spec.tools[0].function.requireApproval", "null", "a value", "leave the field out"),
+    ),
     "a null in a gate list": (
         "{instruction: Help., modelConfig: default, tools: [{mcpServer: {name: orders, requireApproval: [~]}}]}",
         ("spec.tools[0].mcpServer.requireApproval[0]", "null", "text", ""),
