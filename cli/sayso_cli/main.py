@@ -113,10 +113,13 @@ def program_name() -> str:
     return name if name in ("sayso", "kubectl-sayso") else "sayso"
 
 
-def run() -> None:
-    """The entry point. Errors are one message on standard error; a broken pipe and Ctrl-C end without one."""
+def run(arguments: list[str] | None = None) -> None:
+    """The entry point; `arguments` None: those of the process.
+
+    Errors are one message on standard error; a broken pipe and Ctrl-C end without one.
+    """
     try:
-        app(prog_name=program_name())
+        app(args=arguments, prog_name=program_name())
     except CliError as error:
         sys.stderr.write(f"sayso: {error.message}\n")
         sys.exit(error.code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -62,6 +63,9 @@ async def _ask(path: str, config: RuntimeConfig, environment: Mapping[str, str])
     from sayso_runtime.tools.outcome import ConfigProblem
     from sayso_runtime.tools.toolbox import Toolbox
 
+    # What it would log is in the faults.
+    logging.getLogger("sayso_runtime").addHandler(logging.NullHandler())
+    logging.getLogger("sayso_runtime").propagate = False
     try:
         toolbox = Toolbox(config, environment)
     except ConfigProblem as error:

@@ -39,13 +39,15 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
 @app.command("list")
 def list_calls(
     output: OutputOption = "table",
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Also those that are over.")] = False,
+    pending: Annotated[
+        bool, typer.Option("--pending", "-p", help="Only those with which something may happen.")
+    ] = False,
     agent: Annotated[str | None, typer.Option("--agent", help="Only this one: <namespace>/<name>.")] = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep showing it as it changes.")] = False,
     state_dir: StateDirOption = None,
     redis_url: RedisOption = None,
 ) -> None:
-    """Every call that waits for a decision, is being carried out, or has an unknown outcome."""
+    """Every call that paused: waiting, decided, carried out or over."""
     form = parse_format(output)
 
     async def work() -> None:
@@ -55,8 +57,8 @@ def list_calls(
         only = agent_id(agent) if agent else None
         async with opened(state_dir, redis_url) as store:
             if watch:
-                await listing.watch(lambda: store.rows(done=everything, agent=only), form)
-            rows = await store.rows(done=everything, agent=only)
+                await listing.watch(lambda: store.rows(done=not pending, agent=only), form)
+            rows = await store.rows(done=not pending, agent=only)
             sys.stdout.write(listing.listed(rows, form, time.time()))
 
     _run(work())

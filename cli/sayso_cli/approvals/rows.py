@@ -123,7 +123,7 @@ def find(rows: Sequence[Row], name: str) -> Row:
             raise CliError(
                 f"{safe(name)!r} means more than one call; name one of these:\n" + describe(candidates), USAGE
             )
-    raise CliError(f"there is no call {safe(name)!r}; sayso approvals list --all shows those there are", USAGE)
+    raise CliError(f"there is no call {safe(name)!r}; sayso approvals list shows those there are", USAGE)
 
 
 def describe(rows: Iterable[Row]) -> str:
