@@ -99,9 +99,15 @@ class AdkEngine:
                 function_response=types.FunctionResponse(id=answer_id, name=name, response=_answer(view))
             )
             groups.setdefault(asked_in, []).append(part)
+        answered = {call_id: known.confirmations[call_id][0] for call_id in scope.claimed if call_id in known.confirmations}
         for parts in groups.values():
             async for event in self._run(scope, types.Content(role="user", parts=parts)):
                 yield event
+        for call_id in (*scope.asks, *scope.doubts, *scope.unsent):
+            asked = known.confirmations.get(call_id)
+            if asked and asked[0] == answered.get(call_id) and not _wants_value(scope, call_id):
+                self._sessions.ask_again(scope.turn.session_id, call_id)
+        self._name_questions(scope)
 
     async def proceed(self, scope: Scope) -> AsyncIterator[EngineEvent]:
         """Calls the model again on what the session holds."""
@@ -129,6 +135,7 @@ class AdkEngine:
     ) -> AsyncIterator[EngineEvent]:
         tokens = (fence.set(scope.check), SCOPE.set(scope))
         pending: dict[str, CallPart] = {}
+        reported = ""
         try:
             events = self._runner.run_async(
                 user_id=scope.turn.requester,
@@ -139,6 +146,9 @@ class AdkEngine:
             )
             async with aclosing(events):
                 async for event in events:
+                    if event.error_code and not event.partial:
+                        # ADK tells of an exception so too, and raises it afterwards: that one says more
+                        reported = f"{event.error_code}: {event.error_message or 'the model gave no reason'}"
                     for out in self._translate(scope, event, pending):
                         yield out
         except Exception as error:
@@ -150,6 +160,8 @@ class AdkEngine:
             raise cause from error
         finally:
             _reset(tokens)
+        if reported:
+            raise ModelFailed(reported)
         self._name_questions(scope)
 
     def _name_questions(self, scope: Scope) -> None:
@@ -160,8 +172,6 @@ class AdkEngine:
                 scope.asks[call_id] = replace(call, confirmation_id=known.confirmations[call_id][0])
 
     def _translate(self, scope: Scope, event: Event, pending: dict[str, CallPart]) -> list[EngineEvent]:
-        if event.error_code and not event.partial:
-            raise ModelFailed(f"{event.error_code}: {event.error_message or 'the model gave no reason'}")
         out: list[EngineEvent] = []
         text = "".join(p.text for p in (event.content.parts if event.content else None) or [] if p.text and not p.thought)
         if text:
@@ -186,6 +196,10 @@ class AdkEngine:
                 out.append(Called(calls))
             out.append(Returned(tuple(results)))
         return out
+
+
+def _wants_value(scope: Scope, call_id: str) -> bool:
+    return call_id in scope.asks and scope.asks[call_id].kind is Kind.INPUT_REQUIRED
 
 
 def _names(root: Any) -> Iterator[str]:

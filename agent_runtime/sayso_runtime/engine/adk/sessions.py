@@ -8,6 +8,7 @@ model what happened to calls that have no response.
 
 from __future__ import annotations
 
+import uuid
 from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -118,6 +119,39 @@ class LedgerSessions(BaseSessionService):  # type: ignore[misc]
                 content=types.Content(role="user", parts=parts),
             )
             self._append(scope, known, answer)
+
+    def ask_again(self, session_id: str, call_id: str) -> None:
+        """Puts a further question about a call that was resumed: ADK puts only the first one.
+
+        The question has the form of ADK's own, so that ADK takes the answer.
+        """
+        scope, known = self._open[session_id]
+        made = next(e for e in known.session.events if any(c.id == call_id for c in e.get_function_calls()))
+        call = next(c for c in made.get_function_calls() if c.id == call_id)
+        placeholder = next(
+            e
+            for e in reversed(known.session.events)
+            if call_id in e.actions.requested_tool_confirmations
+            and any(r.id == call_id for r in e.get_function_responses())
+        )
+        question = types.FunctionCall(
+            name=CONFIRMATION,
+            id=f"adk-{uuid.uuid4()}",
+            args={
+                "originalFunctionCall": call.model_dump(exclude_none=True, by_alias=True),
+                "toolConfirmation": placeholder.actions.requested_tool_confirmations[call_id].model_dump(
+                    exclude_none=True, by_alias=True
+                ),
+            },
+        )
+        event = Event(
+            invocation_id=placeholder.invocation_id,
+            author=placeholder.author,
+            branch=placeholder.branch,
+            content=types.Content(role="model", parts=[types.Part(function_call=question)]),
+            long_running_tool_ids={question.id or ""},
+        )
+        self._append(scope, known, event)
 
     def _append(self, scope: Scope, known: Known, event: Event) -> None:
         self._commit_event_to_session(known.session, event)
