@@ -64,12 +64,14 @@ async def listed(*arguments: str) -> list[dict[str, Any]]:
     return calls
 
 
-async def doubtful(desk: Desk, redis: Redis) -> Ledger:
-    """A call that was started and whose outcome nobody knows; the lease and the tool's time-out are over."""
+async def doubtful(desk: Desk, redis: Redis, *call_ids: str) -> Ledger:
+    """Calls that were started and whose outcome nobody knows."""
     ledger = desk.replica(lease=1.0)
-    turn, (view,) = await desk.claimed(ledger, desk.call(timeout_seconds=0.0))
-    assert (await ledger.begin(turn, view))[0] is Begin.RUN
-    await ledger.doubt(turn, view, "the connection was lost")
+    calls = [desk.call(call_id, timeout_seconds=0.0) for call_id in call_ids or ("c1",)]
+    turn, views = await desk.claimed(ledger, *calls)
+    for view in views:
+        assert (await ledger.begin(turn, view))[0] is Begin.RUN
+        await ledger.doubt(turn, view, "the connection was lost")
     await ledger.release(turn)
     return ledger
 
@@ -252,23 +254,17 @@ async def test_an_unknown_outcome_is_not_approved_again_but_settled(desk: Desk, 
     assert f"sayso approvals settle {call['id']} --retry" in shown.out
 
 
-@pytest.mark.parametrize(
-    ("how", "execution"),
-    [(["--result", '{"refunded": 20}'], "succeeded"), (["--abandon"], "failed"), (["--retry"], "not_started")],
-)
-async def test_an_unknown_outcome_is_settled_as_a_person_says(
-    desk: Desk, redis: Redis, how: list[str], execution: str
-) -> None:
-    ledger = await doubtful(desk, redis)
-    # Refused for as long as the call might still be on its way: said again until that is over.
-    while (found := await approvals("settle", "c1", *how)).code == 1:
-        assert "still" in found.err, found.err
-    assert found.code == 0, found.err
-    (call,) = await listed()
-    assert call["execution"] == execution
-    (view,) = await ledger.calls(include_done=True)
-    if how[0] == "--result":
-        assert json.loads(view.state.result or "") == {"refunded": 20}
+async def test_an_unknown_outcome_is_settled_as_a_person_says(desk: Desk, redis: Redis) -> None:
+    ledger = await doubtful(desk, redis, "c1", "c2", "c3")
+    for call_id, how in (("c1", ["--result", '{"refunded": 20}']), ("c2", ["--abandon"]), ("c3", ["--retry"])):
+        # Refused for as long as the call might still be on its way: said again until that is over.
+        while (found := await approvals("settle", call_id, *how)).code == 1:
+            assert "still" in found.err, found.err
+        assert found.code == 0, found.err
+    calls = {call["call"]: call["execution"] for call in await listed()}
+    assert calls == {"c1": "succeeded", "c2": "failed", "c3": "not_started"}
+    results = {view.call.call_id: view.state.result for view in await ledger.calls(include_done=True)}
+    assert json.loads(results["c1"] or "") == {"refunded": 20}
 
 
 @pytest.mark.parametrize(
