@@ -33,7 +33,10 @@ def interruption(view: CallView) -> Interruption:
     """What a person is asked about a call that is open, or whose outcome is unknown."""
     if view.doubtful:
         return _outcome_question(view)
-    return asked(view.pause, view.call, note=view.state.note)
+    note = view.state.note
+    if not view.intact:
+        note = "INTEGRITY: this record was changed after it was written. Do not believe it; it can only be cancelled"
+    return asked(view.pause, view.call, note=note)
 
 
 def asked(pause: Pause, call: PausedCall, note: str = "") -> Interruption:

@@ -192,12 +192,14 @@ class GatePlugin(BasePlugin):  # type: ignore[misc]
     ) -> dict[str, Any] | None:
         call_id = context.function_call_id or ""
         view = scope.claimed.get(call_id)
-        if view is None or view.state.verdict is None or not view.intact:
+        verdict = view.state.verdict if view else None
+        if view is None or verdict is None:
             raise Refusal("integrity", f"no verdict is on record for {call_id}: nothing was run", ids=(call_id,))
-        identity = identify(tool)
-        verdict = view.state.verdict
         if verdict.verdict is not Verdict.APPROVED:
             return refused(view)
+        if not view.intact:
+            raise Refusal("integrity", f"the record of {call_id} was changed: nothing was run", ids=(call_id,))
+        identity = identify(tool)
         found = digest(identity.server, identity.endpoint, identity.tool, arguments)
         if found != view.call.digest or verdict.digest != view.call.digest:
             raise Refusal(
@@ -359,7 +361,7 @@ def refused(view: CallView) -> dict[str, Any]:
     if verdict is None:
         raise ValueError("an open call has no refusal")
     match verdict.verdict:
-        case Verdict.REJECTED if verdict.via == "expiry":
+        case Verdict.EXPIRED if view.pause.on_timeout == "Reject":
             text = f"Rejected: nobody decided before {_when(view.pause.expires_at)}"
             status = "rejected"
         case Verdict.REJECTED:
