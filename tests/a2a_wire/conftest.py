@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 
 import httpx
@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from sayso_api.runtimeconfig import AgentIdentity, AgentNode, ModelSettings, RuntimeConfig
+from sayso_runtime.interfaces.asgi import App
 from sayso_runtime.interfaces.http import build_app, loopback_user
 from sayso_runtime.interfaces.metrics import Metrics
 from sayso_runtime.interfaces.serve import serve
@@ -55,8 +56,8 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[Door]:
-    """A server, stopped at the end."""
+async def running(wrap: Callable[[App], App] = lambda app: app) -> AsyncIterator[Door]:
+    """A server, stopped at the end. `wrap` may look at what goes between it and the application."""
     service, metrics, port = ScriptedService(), Metrics(), free_port()
     app = build_app(service, config(), metrics, identify=loopback_user("ada"))
     taking = asyncio.Event()
@@ -64,7 +65,7 @@ async def running() -> AsyncIterator[Door]:
     async def ready() -> None:
         taking.set()
 
-    serving = asyncio.create_task(serve(app, "127.0.0.1", port, on_ready=ready, drain_seconds=1))
+    serving = asyncio.create_task(serve(wrap(app), "127.0.0.1", port, on_ready=ready, drain_seconds=1))
     await taking.wait()
     async with httpx.AsyncClient(timeout=30) as http:
         yield Door(f"http://127.0.0.1:{port}/", port, service, metrics, http)
@@ -85,3 +86,9 @@ async def lasting_door() -> AsyncIterator[Door]:
     """One server for all tests of a module that ask for much and keep nothing."""
     async with running() as made:
         yield made
+
+
+@pytest.fixture
+def running_door() -> Callable[..., AbstractAsyncContextManager[Door]]:
+    """Starts a server with something between it and the application."""
+    return running

@@ -113,3 +113,32 @@ async def test_a_streams_beginning_has_no_question_yet_so_that_nobody_asks_twice
     assert last["status"]["message"]["parts"][0]["data"]["id"] == "adk-c1"
     writer.close()
     await writer.wait_closed()
+
+
+@pytest.mark.parametrize("method", ["message/stream", "message/send"])
+async def test_a_run_is_told_in_the_same_step_as_its_answers_last_byte(running_door: Any, method: str) -> None:
+    steps: list[str] = []
+
+    def watched(app: Any) -> Any:
+        async def between(scope: Any, receive: Any, send: Any) -> None:
+            async def noting(message: Any) -> None:
+                await send(message)
+                if message["type"] == "http.response.body" and not message.get("more_body"):
+                    steps.append("last byte")
+                    asyncio.get_running_loop().call_soon(steps.append, "anything else")
+
+            await app(scope, receive, noting)
+
+        return between
+
+    class Telling(list[str]):
+        def append(self, task_id: str) -> None:
+            steps.append("answered")
+
+    async with running_door(watched) as door:
+        door.service.answered = Telling()
+        door.service.on("hello", Turn(text="Hi."))
+        message = {"role": "user", "messageId": "m", "parts": [{"kind": "text", "text": "hello"}]}
+        await door.rpc(method, {"message": message})
+        await door.service.heard.wait()
+    assert steps[:2] == ["last byte", "answered"]

@@ -157,19 +157,18 @@ async def _stream(
                         known = frozenset(artifact.artifact_id for artifact in task.artifacts)
                     await stream.send([rpc.answer(call.id, wire.began(task, params.history))])
                 else:
-                    updates = wire.updates(event, task, known, time.time())
-                    await stream.send(rpc.answer(call.id, update) for update in updates)
-                    if isinstance(event, Ended):
-                        break
-        if not stream.started:
-            raise RuntimeError("a run ended without having begun")
+                    updates = [rpc.answer(call.id, update) for update in wire.updates(event, task, known, time.time())]
+                    last = isinstance(event, Ended)
+                    await stream.send(updates, last=last)
+                    if last:
+                        return
+        raise RuntimeError("a run stopped without an end")
     except ClientGone:
         raise
     except Exception as error:
         if not stream.started:
             raise
-        await stream.send([rpc.failure(call.id, error_of(error))])
-    await stream.end()
+        await stream.send([rpc.failure(call.id, error_of(error))], last=True)
 
 
 def _inbound(
@@ -214,9 +213,10 @@ def _plain(value: Any) -> Any:
 
 
 async def _answered(run: Run) -> None:
-    # Shielded: this is also reached when the server, stopping, cancels the request.
+    # Awaited as it is, in the same step as the last write: were it a task of its own, other work could come first, and
+    # a client that reads the answer and decides again at once, on another replica, would be taken for a late one.
     try:
-        await asyncio.shield(asyncio.ensure_future(run.answered()))
+        await run.answered()
     except Exception:  # noqa: BLE001  the answer is out, nobody is left to tell
         _log.exception("a run could not be told that its answer is out")
 

@@ -30,23 +30,21 @@ class EventStream:
         self._request = request
         self.started = False
 
-    async def send(self, documents: Iterable[Any]) -> None:
-        """Each document as one event, all in one write. Raises `ClientGone`."""
-        await self._write(b"".join(b"data: " + strict_json.dumps(document) + b"\n\n" for document in documents))
+    async def send(self, documents: Iterable[Any], *, last: bool = False) -> None:
+        """Each document as one event, all in one write. `last`: the response ends with them, in the same write.
+        Raises `ClientGone`."""
+        chunk = b"".join(b"data: " + strict_json.dumps(document) + b"\n\n" for document in documents)
+        await self._write(chunk, more=not last)
 
     async def comment(self) -> None:
         """Something that clients skip and proxies count as life. Raises `ClientGone`."""
         await self._write(b": still working\n\n")
 
-    async def end(self) -> None:
-        """Ends the response. Raises `ClientGone`."""
-        await self._request.write({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _write(self, chunk: bytes) -> None:
+    async def _write(self, chunk: bytes, *, more: bool = True) -> None:
         if not self.started:
             self.started = True
             await self._request.write({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        await self._request.write({"type": "http.response.body", "body": chunk, "more_body": True})
+        await self._request.write({"type": "http.response.body", "body": chunk, "more_body": more})
 
 
 async def until_gone(request: Request, source: AsyncIterator[_T], silence: float) -> AsyncGenerator[_T | None, None]:
