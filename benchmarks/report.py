@@ -118,13 +118,14 @@ def _throughput(load: dict[str, Any]) -> list[str]:
 
 
 def _start(start: dict[str, Any]) -> list[str]:
-    rows = [["", "ready, s", "ready, CPU s", "first cycle ended, CPU s", "resident, MiB"]]
+    rows = [["", "ready, s", "ready, CPU s", "first cycle, s", "first cycle ended, CPU s", "resident, MiB"]]
     for system, row in start.items():
         rows.append(
             [
                 system,
                 f"{row['ready_wall']:.2f}",
                 f"{row['ready_cpu']:.2f}",
+                f"{row['first_cycle_wall']:.2f}",
                 f"{row['first_cycle_cpu']:.2f}",
                 f"{row['resident_mib']:.0f}",
             ]

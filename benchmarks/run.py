@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -84,6 +85,7 @@ async def serving(size: Size, folder: Path, redis_url: str, say: Say) -> dict[st
         bare = stack.enter_context(processes.Bare(folder))
         taken = await latency(size, bare, servers, say)
         second = stack.enter_context(processes.sayso(folder, redis_url, turns=DEEP))
+        await measure.latencies(second.url, sessions=3, turns=3, sample=1)
         groups = {
             TO_A2A: [servers[TO_A2A].url],
             SAYSO: [servers[SAYSO].url],
@@ -151,12 +153,14 @@ async def starts(launch: Callable[[], AbstractContextManager[Server]], count: in
     for _ in range(count):
         with launch() as server:
             async with client.connect() as http:
+                began = time.perf_counter()
                 paused = await client.request(http, server.url, uuid.uuid4().hex)
                 await client.approve(http, server.url, paused)
             rows.append(
                 {
                     "ready_wall": server.start.wall,
                     "ready_cpu": server.start.cpu,
+                    "first_cycle_wall": time.perf_counter() - began,
                     "first_cycle_cpu": server.cpu_seconds(),
                     "resident_mib": server.resident_mib(),
                 }

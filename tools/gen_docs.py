@@ -39,19 +39,21 @@ def main() -> int:
     """The exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing, and fail when a page is stale")
-    check: bool = parser.parse_args().check
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER, help="where the pages are")
+    given = parser.parse_args()
+    check, folder = bool(given.check), Path(given.folder)
     wanted = {name: NOTE + text.rstrip("\n") + "\n" for name, text in pages().items()}
-    names = stale(wanted, FOLDER)
+    names = stale(wanted, folder)
     if check:
         if names:
-            print(f"docs/reference is not what the code says ({', '.join(names)}): run 'make docs'", file=sys.stderr)
+            print(f"{folder} is not what the code says ({', '.join(names)}): run 'make docs'", file=sys.stderr)
         return 1 if names else 0
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         if name in wanted:
-            (FOLDER / name).write_text(wanted[name])
+            (folder / name).write_text(wanted[name])
         else:
-            (FOLDER / name).unlink()
+            (folder / name).unlink()
     return 0
 
 
