@@ -7,7 +7,7 @@ from typing import Any
 
 from sayso_approvals.deciding import check_pause
 from sayso_approvals.keys import Keys, short
-from sayso_approvals.reading import Reader
+from sayso_approvals.reading import Reader, SealedPause
 from sayso_approvals.records import AgentId, Commit, Completion, Kind, Turn
 from sayso_approvals.refusals import Refusal
 from sayso_approvals.turns import TurnLost
@@ -22,11 +22,14 @@ _NO_JOURNAL = frozenset({Kind.CONTINUE, Kind.INPUT_REQUIRED, Kind.CONFIRMATION})
 
 def arguments(
     keys: Keys, reader: Reader, agent: AgentId, turn: Turn, commit: Commit
-) -> tuple[list[str], list[str | int]]:
-    """The script's keys, and its arguments from the fourth on. Raises `TurnLost`, `unknown_call`, ValueError."""
+) -> tuple[list[str], list[str | int], SealedPause | None]:
+    """The script's keys, its arguments from the fourth on, and the pause as it is stored.
+
+    Raises `TurnLost`, `unknown_call`, and ValueError for a pause that is not one of this turn's.
+    """
     names = list(keys.session(turn.session_id))
     parts: list[str | int] = list(commit.events)
-    pause = commit.pause
+    pause, sealed = commit.pause, None
     if pause is not None:
         check_pause(pause, agent, turn.session_id)
         sealed = reader.seal_pause(pause)
@@ -53,7 +56,7 @@ def arguments(
         int(task is not None),
         len(commit.answers),
     )
-    return names, [*head, *parts]
+    return names, [*head, *parts], sealed
 
 
 def _completion(reader: Reader, turn: Turn, done: Completion) -> tuple[str, int]:

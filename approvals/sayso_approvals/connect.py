@@ -30,7 +30,6 @@ def options() -> dict[str, Any]:
         "protocol": 2,
         "socket_timeout": None,  # `scripting.Runner` has its own, at a fifth of the cost of one for each write
         "socket_connect_timeout": CONNECT_SECONDS,
-        "socket_keepalive": True,
         "retry": Retry(NoBackoff(), 0),
     }
 
@@ -47,6 +46,18 @@ def connect(url: str) -> Redis:
     except ValueError as error:
         raise BadUrl(f"this {scheme}:// URL cannot be read: {error}") from None
     raise BadUrl(f"{scheme!r} is not one of redis, rediss, unix, redis+sentinel, rediss+sentinel")
+
+
+class _Watched(Redis):
+    """A client of a master that sentinels name; closing it closes the connections to them too."""
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        """Closes all of them."""
+        await super().aclose(close_connection_pool)
+        pool = self.connection_pool
+        assert isinstance(pool, SentinelConnectionPool)
+        for sentinel in pool.sentinel_manager.sentinels:
+            await sentinel.aclose()
 
 
 def _sentinel(url: str, *, tls: bool) -> Redis:
@@ -66,7 +77,7 @@ def _sentinel(url: str, *, tls: bool) -> Redis:
         raise ValueError("it names no sentinel")
     watchers = {"socket_timeout": CONNECT_SECONDS, "socket_connect_timeout": CONNECT_SECONDS, "ssl": tls}
     sentinel = Sentinel(sentinels, sentinel_kwargs=watchers, **settings)  # type: ignore[no-untyped-call]
-    client: Redis = sentinel.master_for(master, redis_class=Redis, connection_pool_class=SentinelConnectionPool)
+    client: Redis = sentinel.master_for(master, redis_class=_Watched, connection_pool_class=SentinelConnectionPool)
     return client
 
 

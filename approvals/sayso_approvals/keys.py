@@ -27,9 +27,9 @@ def shard(agent: AgentId) -> str:
 
 @lru_cache(maxsize=4096)
 def short(*parts: str) -> str:
-    """26 characters (130 bits) that stand for strings chosen outside. Raises ValueError on lone surrogates."""
+    """26 characters (130 bits) that stand for strings chosen outside."""
     text = "\0".join(f"{len(part)}:{part}" for part in parts)
-    return base64.b32encode(hashlib.sha256(text.encode()).digest()).decode()[:26].lower()
+    return base64.b32encode(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()).decode()[:26].lower()
 
 
 class Keys:
@@ -55,6 +55,7 @@ class Keys:
         """The thirteen keys that every script about a session gets, in the order of `scripts/common.lua`."""
         if not 0 < len(session_id) <= LONGEST:
             raise ValueError(f"a session's id has 1 to {LONGEST} characters")
+        session_id.encode()  # a lone surrogate is no text
         return self._sessions(session_id)
 
     def _session(self, session_id: str) -> tuple[str, ...]:

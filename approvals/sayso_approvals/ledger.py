@@ -171,12 +171,14 @@ class Ledger:
 
     async def commit(self, turn: Turn, commit: Commit) -> None:
         """Writes all of it or nothing. Raises `TurnLost`, or `Refusal("integrity")` on a task's version conflict."""
-        keys, arguments = committing.arguments(self._keys, self._reader, self.agent, turn, commit)
+        keys, arguments, sealed = committing.arguments(self._keys, self._reader, self.agent, turn, commit)
         reply = await self._runner.run("commit", keys, self._path, turn.session_id, turn.token, *arguments)
         if reply[0] != "ok":
             raise committing.refused(turn, commit, reply)
         self._watch.clock(reply[1])
         turn.length += len(commit.events)
+        if sealed is not None:
+            self._reader.stored(sealed)
         if commit.release:
             self._released(turn)
 

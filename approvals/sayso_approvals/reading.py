@@ -93,14 +93,15 @@ class Reader:
     # --- writing
     def seal_pause(self, pause: Pause) -> SealedPause:
         """The pause as it is stored."""
-        name = short(pause.pause_id)
-        known = self._pauses.get(name)
+        known = self._pauses.get(short(pause.pause_id))
         if known is not None and known.intact and known.pause is pause:
             return known
         text = seal.dump_pause(pause)
-        return self._pauses.keep(
-            name, SealedPause(pause, text, seal.seal(self._key, "pause", text), _sha(text), intact=True)
-        )
+        return SealedPause(pause, text, seal.seal(self._key, "pause", text), _sha(text), intact=True)
+
+    def stored(self, sealed: SealedPause) -> None:
+        """The ledger has taken this pause: no need to read it back."""
+        self._pauses.keep(short(sealed.pause.pause_id), sealed)
 
     def seal_verdict(self, record: VerdictRecord) -> tuple[str, str]:
         """The verdict's text and seal."""

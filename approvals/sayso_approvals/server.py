@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 from pathlib import Path
+from urllib.parse import quote
 
 from redis.exceptions import RedisError
 
@@ -22,6 +23,7 @@ from sayso_approvals.connect import connect
 
 START_SECONDS = 30.0
 STOP_SECONDS = 15.0
+LONGEST_SOCKET = 107  # bytes of a Unix socket's path
 
 
 class NoRedisServer(Exception):  # noqa: N818
@@ -69,7 +71,8 @@ def free_port() -> int:
 class RedisServer:
     """One redis-server process. Its data, log and socket live in `directory`, and outlive it.
 
-    `port` 0 listens on a Unix socket only. `extra` are further options, `{"cluster-enabled": "yes"}`.
+    `port` 0 listens on a Unix socket only. `extra` are further options, `{"cluster-enabled": "yes"}`. With `sentinel`
+    (a master's name, and its port on loopback) it is a sentinel that watches that master instead.
     """
 
     def __init__(
@@ -80,18 +83,22 @@ class RedisServer:
         binary: Path | None = None,
         fsync: str = "always",
         extra: dict[str, str] | None = None,
+        sentinel: tuple[str, int] | None = None,
     ) -> None:
         self.directory = directory.absolute()
         self.port = port
         self.binary = binary
-        self._options = {"appendonly": "yes", "appendfsync": fsync, "save": "", "maxmemory-policy": "noeviction"}
+        self._options = {"appendonly": "yes", "appendfsync": fsync, "save": '""', "maxmemory-policy": "noeviction"}
+        if sentinel is not None:
+            self._options = {}
         self._options |= extra or {}
+        self._sentinel = sentinel
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """Where clients find it."""
-        return f"redis://127.0.0.1:{self.port}/0" if self.port else f"unix://{self.directory}/redis.sock"
+        return f"redis://127.0.0.1:{self.port}/0" if self.port else f"unix://{quote(str(self.directory))}/redis.sock"
 
     @property
     def log(self) -> Path:
@@ -108,30 +115,41 @@ class RedisServer:
         """Starts it and returns once it answers with its data loaded. Raises `NoRedisServer` or `ServerFailed`."""
         if self.pid is not None:
             return
+        if not self.port and len(str(self.directory / "redis.sock").encode()) > LONGEST_SOCKET:
+            raise ServerFailed(
+                f"{self.directory} is too long a path for a Unix socket: choose a shorter one, or a port"
+            )
         self.directory.mkdir(parents=True, exist_ok=True)
         binary = self.binary or find_redis_server()
-        settings = self._options | {"dir": str(self.directory), "logfile": str(self.log), "daemonize": "no"}
+        settings = self._options | {"dir": _quoted(self.directory), "logfile": _quoted(self.log), "daemonize": "no"}
         settings |= {"bind": "127.0.0.1", "protected-mode": "yes", "port": str(self.port)}
         if not self.port:
-            settings |= {"unixsocket": str(self.directory / "redis.sock"), "unixsocketperm": "700"}
+            settings |= {"unixsocket": _quoted(self.directory / "redis.sock"), "unixsocketperm": "700"}
         config = self.directory / "redis.conf"
-        config.write_text("".join(f'{name} "{value}"\n' for name, value in settings.items()))
+        lines = [f"{name} {value}\n" for name, value in settings.items()]
+        if self._sentinel is not None:
+            lines.append(f"sentinel monitor {self._sentinel[0]} 127.0.0.1 {self._sentinel[1]} 1\n")
+        config.write_text("".join(lines))
         config.chmod(0o600)
         begin = self.log.stat().st_size if self.log.exists() else 0
-        # A session of its own: a terminal's Ctrl-C is for whoever started it, who then stops the server in order.
-        self._process = subprocess.Popen(  # noqa: S603, ASYNC220
-            [binary, str(config)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        with self.log.open("ab") as log:  # what is wrong with its settings is not said in the log, but on stderr
+            # A session of its own: a terminal's Ctrl-C is for whoever started it, who then stops the server in order.
+            self._process = subprocess.Popen(  # noqa: S603, ASYNC220
+                [binary, str(config), *(["--sentinel"] if self._sentinel is not None else [])],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         try:
             async with asyncio.timeout(START_SECONDS):
                 await self._answers(begin)
         except TimeoutError:
             await self.stop()
             raise ServerFailed(f"redis-server did not answer within {START_SECONDS:g} s. {self._says(begin)}") from None
+        except BaseException:
+            await self.stop()
+            raise
 
     async def _answers(self, begin: int) -> None:
         client = connect(self.url)
@@ -142,9 +160,10 @@ class RedisServer:
                     raise ServerFailed(f"redis-server ended with {code} at its start. {self._says(begin)}")
                 try:
                     # The answer must be this process' own: another server may sit on the port.
-                    if (await client.info("server"))["process_id"] == self._process.pid:
-                        await client.ping()  # refused while it still loads its data
-                        return
+                    async with asyncio.timeout(1.0):
+                        if (await client.info("server"))["process_id"] == self._process.pid:
+                            await client.ping()  # refused while it still loads its data
+                            return
                 except (RedisError, OSError):
                     pass
                 await asyncio.sleep(0.02)
@@ -175,9 +194,13 @@ class RedisServer:
 
     def _says(self, begin: int) -> str:
         """The last lines that it wrote since `begin` (bytes)."""
-        if not self.log.exists():
-            return f"It wrote no log ({self.log})."
         with self.log.open("rb") as file:
             file.seek(begin)
             lines = file.read().decode("utf-8", "replace").splitlines()
         return "Its log says:\n" + "\n".join(lines[-8:]) if lines else "It wrote nothing to its log."
+
+
+def _quoted(path: Path) -> str:
+    """A path as one word of redis.conf."""
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
