@@ -48,7 +48,8 @@ async def sample(folder: Path, redis_url: str, *, sessions: int, turns: int) -> 
         os.kill(server.process.pid, signal.SIGUSR1)
         await measure.latencies(server.url, sessions=sessions, turns=turns, sample=turns)
     found = json.loads(out.read_text())
-    return {group: count * found["interval"] * 1000 / (sessions * turns) for group, count in found["samples"].items()}
+    each = found["cpu_seconds"] * 1000 / sum(found["samples"].values()) / (sessions * turns)
+    return {group: count * each for group, count in found["samples"].items()}
 
 
 def render(first: dict[str, float], deep: dict[str, float]) -> str:
