@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import os
 import sys
 from pathlib import Path
 
@@ -20,9 +21,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--user", default=None, help="who a caller on loopback is (default: the user of this process)")
     given = parser.parse_args(argv)
 
-    from sayso_runtime.interfaces.logs import configure
+    from sayso_api.secretenv import PROVIDER_VARIABLES
+    from sayso_runtime.logs import configure
 
-    configure()
+    keys = {name for names in PROVIDER_VARIABLES.values() for name in names}
+    configure(secrets=[v for k, v in os.environ.items() if k.startswith("SAYSO_SECRET_") or k in keys])
     from sayso_runtime.process import ProcessSettings, run
     from sayso_runtime.tools.outcome import ConfigProblem
 

@@ -10,7 +10,6 @@ from typing import Any
 from sayso_approvals.ledger import Choice, Resolution
 from sayso_approvals.records import CallView, Kind, Verdict
 from sayso_approvals.refusals import Code, Refusal
-
 from sayso_runtime.messages import Answer, Decision, NamedDecision, UniformDecision
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,6 @@ from sayso_approvals.ledger import Ledger
 from sayso_approvals.records import AgentId, CallView
 from sayso_approvals.refusals import Refusal
 from sayso_approvals.seal import load_or_create_key
-
 from sayso_runtime.interfaces.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -170,14 +170,14 @@ def check_reachable(views: Sequence[CallView], toolbox: Toolbox) -> None:
         if call.server in away:
             raise Refusal(
                 "tool_server_unreachable",
-                f"tool server {call.server} of {call.alias} cannot be reached ({away[call.server]}): nothing was changed",
+                f"tool server {call.server} of {call.alias} cannot be reached: {away[call.server]}. Nothing was changed",
                 ids=(call.call_id,),
             )
         endpoint = toolbox.endpoint(call.server)
         if endpoint is not None and endpoint != call.endpoint:
             raise Refusal(
                 "integrity",
-                f"{call.server} is now {endpoint}, but {call.alias} was asked for on {call.endpoint}: it can only be cancelled",
+                f"{call.alias} was asked for on {call.endpoint}, and {call.server} is now {endpoint}: only cancel it",
                 ids=(call.call_id,),
             )
 
@@ -186,6 +186,7 @@ async def serve(
     settings: ProcessSettings, config: RuntimeConfig, ledger: Ledger, metrics: Metrics, agent: Agent, redis: Any
 ) -> None:
     """Serves every door on one port, with the worker beside it."""
+    from sayso_runtime.engine.adk.rehearsal import rehearse
     from sayso_runtime.interfaces.http import build_app, loopback_user
     from sayso_runtime.interfaces.serve import serve as serve_http
     from sayso_runtime.worker import Worker
@@ -200,6 +201,9 @@ async def serve(
     watch = asyncio.create_task(_watch(agent, ledger, metrics))
 
     async def ready() -> None:
+        await rehearse()
+        gc.collect()
+        gc.freeze()  # what is loaded now stays: later collections need not look at it
         agent.readiness.warm = True
 
     try:

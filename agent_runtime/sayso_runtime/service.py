@@ -17,7 +17,7 @@ from typing import Any
 from sayso_approvals.ledger import Choice, Ledger, Resolution
 from sayso_approvals.records import CallView, Verdict
 from sayso_approvals.refusals import Refusal
-
+from sayso_runtime import logs
 from sayso_runtime.decisions import Plan, became, plan
 from sayso_runtime.messages import (
     Began,
@@ -188,7 +188,11 @@ class RunService:
             raise became(found.last, "nothing of it is waiting")
         decision_id = uuid.uuid4().hex
         await self._ledger.decide(
-            [_choice(view, Verdict.CANCELLED) for view in views], by=requester, via="chat", decision_id=decision_id, resumes=True
+            [_choice(view, Verdict.CANCELLED) for view in views],
+            by=requester,
+            via="chat",
+            decision_id=decision_id,
+            resumes=True,
         )
         run = LiveRun(task, lambda: self._ledger.answered(task.context_id, decision_id))
         self._spawn(run, self._carry_out(run, task.context_id, requester, None, "", cancelled=True))
@@ -235,6 +239,7 @@ class RunService:
     async def _run_message(self, run: LiveRun, inbound: Inbound, fresh: Task) -> None:
         started = time.monotonic()
         session_id = fresh.context_id
+        logs.bind(session=session_id, run=fresh.id)
         try:
             while True:
                 turn = await self._ledger.take(session_id, requester=inbound.requester)
@@ -283,11 +288,7 @@ class RunService:
         decision_id = uuid.uuid4().hex
         views = {(view.pause.pause_id, view.call.call_id): view for view in found.calls}
         await self._reachable(
-            [
-                views[choice.pause_id, choice.call_id]
-                for choice in what.choices
-                if choice.verdict is Verdict.APPROVED
-            ]
+            [views[choice.pause_id, choice.call_id] for choice in what.choices if choice.verdict is Verdict.APPROVED]
         )
         await self._write(what, inbound, decision_id)
         first = next(iter(views.values()))
@@ -328,6 +329,7 @@ class RunService:
         cancelled: bool = False,
     ) -> None:
         started = time.monotonic()
+        logs.bind(session=session_id, run=run.task.id)
         try:
             turn, claimed = await self._ledger.take_and_claim(session_id, requester=requester)
             if claimed:
@@ -347,6 +349,7 @@ class RunService:
 
     async def go_on(self, session_id: str) -> None:
         """Carries out what is decided in a session and ends what a dead replica left; used by the worker."""
+        logs.bind(session=session_id)
         found = await self._ledger.resolve(session_id)
         if found.requester is None:
             return

@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from sayso_approvals.records import CallView, Kind, Pause, PausedCall
-
 from sayso_runtime.messages import (
     CONTINUE,
     OUTCOME_UNKNOWN,
@@ -144,9 +143,7 @@ def answered(task: Task, text: str, at: float, *, state: TaskState = TaskState.C
 def failed(task: Task, why: str, at: float, *, state: TaskState = TaskState.FAILED) -> Task:
     """The task ended without an answer."""
     status = new_message("agent", (TextPart(why),), at)
-    return replace(
-        task, state=state, at=at, status=status, history=(*task.history, status), interruptions=()
-    )
+    return replace(task, state=state, at=at, status=status, history=(*task.history, status), interruptions=())
 
 
 def working(task: Task, at: float, message: Message | None = None) -> Task:

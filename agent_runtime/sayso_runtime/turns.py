@@ -19,7 +19,6 @@ from sayso_approvals.digest import canonical, digest
 from sayso_approvals.ledger import Ledger, TurnLost
 from sayso_approvals.records import AgentId, CallView, Commit, Kind, Pause, PausedCall, TaskWrite, Turn, Verdict
 from sayso_approvals.refusals import Refusal
-
 from sayso_runtime import tasks
 from sayso_runtime.engine.api import Called, Engine, EngineEvent, ModelFailed, Returned, Scope, Spoken
 from sayso_runtime.messages import (
@@ -101,9 +100,7 @@ class Turns:
     ) -> Task:
         verdict = question.state.verdict
         if verdict is not None and verdict.verdict is Verdict.APPROVED:
-            return await self._drive(
-                scope, task, self._engine.proceed(scope), emit, message_id, cancelled=cancelled
-            )
+            return await self._drive(scope, task, self._engine.proceed(scope), emit, message_id, cancelled=cancelled)
         who = verdict.by if verdict else "nobody"
         why = f": {verdict.reason}" if verdict and verdict.reason else ""
         ended = tasks.failed(
@@ -153,7 +150,7 @@ class Turns:
                 _show(event, emit, said, answer)
         except (TurnLost, Refusal) as error:
             await self._stopped(scope, error)
-        except Exception as error:  # noqa: BLE001  whatever an engine, a model or a tool raises ends the turn, not the process
+        except Exception as error:
             failure = error
             if not isinstance(error, ModelFailed):
                 log.exception("the turn of session %s failed", scope.turn.session_id)
@@ -280,9 +277,7 @@ class Turns:
             *new,
         )
 
-    async def _commit(
-        self, scope: Scope, task: Task, emit: Emit, message_id: str, pause: Pause | None = None
-    ) -> Task:
+    async def _commit(self, scope: Scope, task: Task, emit: Emit, message_id: str, pause: Pause | None = None) -> Task:
         document = task_to_json(task)
         commit = Commit(
             events=tuple(scope.events),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sayso_runtime.interfaces import logs
+from sayso_runtime import logs
 
 KEY = "sk-1234567890"
 

@@ -16,7 +16,6 @@ from typing import Protocol
 
 from sayso_approvals.ledger import Ledger
 from sayso_approvals.records import CallView, Commit, Completion, PausedCall, TaskWrite, Turn
-
 from sayso_runtime.messages import CallPart, Part, ResultPart
 from sayso_runtime.tools.fence import FenceLost
 

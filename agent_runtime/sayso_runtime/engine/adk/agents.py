@@ -8,6 +8,7 @@ from typing import Any
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.base_llm import BaseLlm
+
 from sayso_api.runtimeconfig import AgentNode
 
 

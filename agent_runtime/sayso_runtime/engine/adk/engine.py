@@ -24,28 +24,26 @@ from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.genai import types
+
 from sayso_approvals.ledger import TurnLost
 from sayso_approvals.records import CallView, Kind, Verdict
 from sayso_approvals.refusals import Refusal
-
 from sayso_runtime.engine.adk.gate import GatePlugin, Judge, refused
 from sayso_runtime.engine.adk.sessions import CONFIRMATION, LedgerSessions
 from sayso_runtime.engine.api import SCOPE, Called, Capabilities, EngineEvent, ModelFailed, Returned, Scope, Spoken
 from sayso_runtime.messages import CallPart, DataPart, Part, ResultPart, TextPart
-from sayso_runtime.tools.fence import fence, FenceLost
+from sayso_runtime.tools.fence import FenceLost, fence
 
 log = logging.getLogger(__name__)
 
-# ADK announces that resumability is experimental, once a process; its version is pinned, and operators cannot act on it.
+# ADK announces that resumability is experimental; its version is pinned, and operators cannot act on it.
 warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
 
 
 class AdkEngine:
     """Runs one tree of ADK agents behind the gate."""
 
-    capabilities = Capabilities(
-        name="adk", partial_answers=True, structured_payload=True, cancelled_is_distinct=True
-    )
+    capabilities = Capabilities(name="adk", partial_answers=True, structured_payload=True, cancelled_is_distinct=True)
 
     def __init__(
         self,
@@ -95,11 +93,11 @@ class AdkEngine:
             else:
                 log.error("session %s has no question for call %s", scope.turn.session_id, call_id)
                 continue
-            part = types.Part(
-                function_response=types.FunctionResponse(id=answer_id, name=name, response=_answer(view))
-            )
+            part = types.Part(function_response=types.FunctionResponse(id=answer_id, name=name, response=_answer(view)))
             groups.setdefault(asked_in, []).append(part)
-        answered = {call_id: known.confirmations[call_id][0] for call_id in scope.claimed if call_id in known.confirmations}
+        answered = {
+            call_id: known.confirmations[call_id][0] for call_id in scope.claimed if call_id in known.confirmations
+        }
         for parts in groups.values():
             async for event in self._run(scope, types.Content(role="user", parts=parts)):
                 yield event
@@ -173,7 +171,9 @@ class AdkEngine:
 
     def _translate(self, scope: Scope, event: Event, pending: dict[str, CallPart]) -> list[EngineEvent]:
         out: list[EngineEvent] = []
-        text = "".join(p.text for p in (event.content.parts if event.content else None) or [] if p.text and not p.thought)
+        text = "".join(
+            p.text for p in (event.content.parts if event.content else None) or [] if p.text and not p.thought
+        )
         if text:
             final = bool(event.is_final_response()) and not event.get_function_calls()
             out.append(Spoken(text, partial=bool(event.partial), final=final and not event.partial))

@@ -24,14 +24,15 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
+
 from sayso_approvals.digest import UnsafeNumber, canonical, digest
 from sayso_approvals.ledger import TurnLost
 from sayso_approvals.records import Begin, CallView, Kind, PausedCall, Verdict
 from sayso_approvals.refusals import Refusal
-
+from sayso_runtime import logs
 from sayso_runtime.engine.adk.sessions import LedgerSessions
 from sayso_runtime.engine.api import Scope
-from sayso_runtime.tools.fence import fence, FenceLost
+from sayso_runtime.tools.fence import FenceLost, fence
 from sayso_runtime.tools.outcome import NotSent, OutcomeUnknown
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ def identify(tool: BaseTool) -> ToolIdentity:
     return ToolIdentity(server="function", endpoint=f"function:{where}:{tool.name}", tool=tool.name)
 
 
-class GatePlugin(BasePlugin):  # type: ignore[misc]
+class GatePlugin(BasePlugin):
     """See the module. `nodes` maps ADK agent names to node names of the configuration."""
 
     def __init__(
@@ -112,6 +113,7 @@ class GatePlugin(BasePlugin):  # type: ignore[misc]
         if tool.name in FLOW_CONTROL and type(tool).__module__.startswith(_FLOW_CONTROL_MODULES):
             return None
         scope, _ = self._sessions.scope(tool_context.session.id)
+        logs.bind(call=tool_context.function_call_id or "")
         try:
             if tool_context.tool_confirmation is not None:
                 return await self._carry_out(scope, tool, tool_args, tool_context)
@@ -210,6 +212,7 @@ class GatePlugin(BasePlugin):  # type: ignore[misc]
         begin, result, is_error = await scope.ledger.begin(scope.turn, view)
         match begin:
             case Begin.RUN:
+                log.info("running %s on %s: approved by %s", identity.tool, identity.server, verdict.by)
                 scope.ran = True
                 scope.begun.add(call_id)
                 self._running[(scope.turn.session_id, call_id)] = identity

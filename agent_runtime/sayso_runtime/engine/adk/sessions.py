@@ -57,7 +57,7 @@ class Known:
                 self.unanswered.pop(response.id, None)
 
 
-class LedgerSessions(BaseSessionService):  # type: ignore[misc]
+class LedgerSessions(BaseSessionService):
     """ADK's session service for turns that are open in this process."""
 
     def __init__(self, app_name: str) -> None:

@@ -14,7 +14,8 @@ from contextlib import aclosing
 from typing import Any
 
 from sayso_approvals.refusals import Refusal
-from sayso_runtime.interfaces import logs, strict_json
+from sayso_runtime import logs
+from sayso_runtime.interfaces import strict_json
 from sayso_runtime.interfaces.a2a import reading, rpc
 from sayso_runtime.interfaces.a2a.decisions import read_decision
 from sayso_runtime.interfaces.a2a.errors import (

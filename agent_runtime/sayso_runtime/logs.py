@@ -64,8 +64,10 @@ def configure(
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level)
-    for noisy in ("httpx", "httpcore", "mcp", "google_adk"):
+    for noisy in ("httpx", "httpcore", "mcp", "uvicorn.error"):
         logging.getLogger(noisy).setLevel(max(level, logging.WARNING))
+    # ADK warns of what is usual here: a model without token counts, delegations that wait for a person.
+    logging.getLogger("google_adk").setLevel(max(level, logging.ERROR))
 
 
 class Mask:
