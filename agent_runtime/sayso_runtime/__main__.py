@@ -19,6 +19,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--replica", default="0", help="name of this replica, different for each")
     parser.add_argument("--user", default=None, help="who a caller on loopback is (default: the user of this process)")
+    parser.add_argument(
+        "--lease-seconds",
+        type=_positive,
+        default=10.0,
+        help="how long a replica that has died keeps a session from the others (default: %(default)g)",
+    )
     given = parser.parse_args(argv)
 
     from sayso_api.secretenv import PROVIDER_VARIABLES
@@ -37,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         port=given.port,
         replica=given.replica,
         user=given.user or getpass.getuser(),
+        lease_seconds=given.lease_seconds,
     )
     try:
         import uvloop
@@ -46,6 +53,13 @@ def main(argv: list[str] | None = None) -> int:
         sys.stderr.write(f"sayso-agent cannot start: {problem}\n")
         return 2
     return 0
+
+
+def _positive(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0, not {text}")
+    return seconds
 
 
 if __name__ == "__main__":
