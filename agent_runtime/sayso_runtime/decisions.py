@@ -51,12 +51,20 @@ def plan(decision: Decision, found: Resolution, task_id: str | None) -> Plan:
                     )
                 targets[key] = name
                 _bind(result, view, answer, name)
+            if result.settlements and len(answers) > 1:
+                raise Refusal(
+                    "malformed_decision",
+                    "an unknown outcome is settled by a message of its own, so that a message holds whole or not at all",
+                    ids=tuple(answers),
+                )
             return result
 
 
 def _uniform(answer: Answer, calls: Sequence[CallView], found: Resolution) -> Plan:
     if found.answering:
-        raise became(found.last, "another decision is being answered: look at what is open then, and decide again")
+        refusal = became(found.last, "another decision is being answered: look at what is open then, and decide again")
+        refusal.extra["interruptions"] = [brief(view) for view in calls if view.open or view.doubtful]
+        raise refusal
     result = Plan()
     values = [view for view in calls if view.open and view.call.kind is Kind.INPUT_REQUIRED]
     if values and (answer.verdict is Verdict.APPROVED) and not answer.has_payload and len(values) == _open(calls):
@@ -160,6 +168,12 @@ def _settle(view: CallView, answer: Answer) -> Settlement:
     if answer.verdict is Verdict.APPROVED:
         return Settlement(view, "retry", None, answer.reason)
     return Settlement(view, "abandon", None, answer.reason)
+
+
+def brief(view: CallView) -> dict[str, Any]:
+    """What is pending, in the form that refusals carry."""
+    name = view.outcome_id if view.doubtful else view.call.call_id
+    return {"id": name, "kind": view.call.kind.value, "tool_name": view.call.alias, "arguments": view.call.arguments}
 
 
 _CODES: dict[Verdict, Code] = {

@@ -170,7 +170,7 @@ def check_reachable(views: Sequence[CallView], toolbox: Toolbox) -> None:
         if call.server in away:
             raise Refusal(
                 "tool_server_unreachable",
-                f"tool server {call.server} of {call.alias} cannot be reached: {away[call.server]}. Nothing was changed",
+                f"tool server {call.server} of {call.alias} cannot be reached: {away[call.server]}. Nothing changed",
                 ids=(call.call_id,),
             )
         endpoint = toolbox.endpoint(call.server)

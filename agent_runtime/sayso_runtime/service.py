@@ -290,9 +290,9 @@ class RunService:
         await self._reachable(
             [views[choice.pause_id, choice.call_id] for choice in what.choices if choice.verdict is Verdict.APPROVED]
         )
-        await self._write(what, inbound, decision_id)
         first = next(iter(views.values()))
-        task = await self._turns.load(inbound.task_id or first.pause.task_id)
+        task = await self._turns.load(inbound.task_id or first.pause.task_id)  # whatever can fail comes before writing
+        await self._write(what, inbound, decision_id)
         run = LiveRun(task, lambda: self._ledger.answered(session_id, decision_id))
         message = Message(inbound.message_id or uuid.uuid4().hex, "user", inbound.parts, inbound.metadata, time.time())
         self._remember(run, session_id, inbound.message_id)

@@ -12,8 +12,10 @@ Anything unexpected here never runs a tool: a fault while judging asks, a fault 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -41,6 +43,9 @@ log = logging.getLogger(__name__)
 FLOW_CONTROL = frozenset({"transfer_to_agent", "finish_task", "set_model_response", "exit_loop"})
 _FLOW_CONTROL_MODULES = ("google.adk.",)
 _RESERVED = ("adk_", "sayso_")
+#: Seconds for which a result is offered to a Redis that is away, and the first pause between two offers.
+KEEP_SECONDS = 30.0
+FIRST_DELAY = 0.05
 _WAITING = {"status": "waiting for a say-so"}
 
 
@@ -262,7 +267,7 @@ class GatePlugin(BasePlugin):
         self._on_execution(identity.server, identity.tool, "error" if is_error else "success")
         view = scope.claimed.get(call_id)
         if view is not None and view.call.kind is not Kind.INPUT_REQUIRED:
-            await scope.ledger.finish(scope.turn, view, as_json(result), is_error=is_error)
+            await _keep_result(scope, view, as_json(result), is_error=is_error)
             scope.finished.add(call_id)
 
     def _note_question(
@@ -356,6 +361,23 @@ class GatePlugin(BasePlugin):
                     n += 1
                     call.id = f"{base}-{n}"
                 known.call_ids.add(call.id)
+
+
+async def _keep_result(scope: Scope, view: CallView, result: str, *, is_error: bool) -> None:
+    """Stores what a tool returned, and does not give up at once when Redis is away: without the result in the journal
+    nobody can know later whether the call ran. Storing it twice does no harm."""
+    delay = FIRST_DELAY
+    give_up = time.monotonic() + KEEP_SECONDS
+    while True:
+        try:
+            await scope.ledger.finish(scope.turn, view, result, is_error=is_error)
+            return
+        except Refusal as refusal:
+            if refusal.code != "store_unreachable" or time.monotonic() + delay > give_up:
+                raise
+            log.warning("the result of %s is not stored yet: %s", view.call.call_id, refusal.detail)
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, 1.0)
 
 
 def refused(view: CallView) -> dict[str, Any]:
