@@ -54,7 +54,7 @@ def plan(decision: Decision, found: Resolution, task_id: str | None) -> Plan:
             if result.settlements and len(answers) > 1:
                 raise Refusal(
                     "malformed_decision",
-                    "an unknown outcome is settled by a message of its own, so that a message holds whole or not at all",
+                    "settle an unknown outcome in a message of its own, so that a message holds whole or not at all",
                     ids=tuple(answers),
                 )
             return result
