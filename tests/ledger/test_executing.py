@@ -81,6 +81,42 @@ async def test_an_idempotent_call_found_started_runs_again(desk: Desk, ledger: L
     assert await ledger.finish(later, view, "2", is_error=False)
 
 
+async def test_a_call_that_is_done_is_not_begun(desk: Desk, ledger: Ledger) -> None:
+    turn, (view,) = await desk.claimed(ledger, desk.call(kind=Kind.CONFIRMATION))
+    await ledger.commit(turn, Commit(completions=(completion(turn, view),)))
+    assert (await ledger.begin(turn, view))[0] is Begin.LOST
+
+
+async def test_a_call_in_doubt_is_in_nobodys_list_of_work(desk: Desk, ledger: Ledger) -> None:
+    ready = ledger._keys.ready
+    for doubts in (True, False):
+        turn, (view,) = await desk.claimed(ledger, desk.call(f"c{doubts:d}"))
+        await ledger.begin(turn, view)
+        assert await desk.redis.zcard(ready) == 1
+        if doubts:
+            await ledger.doubt(turn, view, "?")
+        else:
+            await ledger.begin(turn, view)
+        assert await desk.redis.zcard(ready) == 0
+        await ledger.release(turn)
+
+
+async def test_a_call_open_again_or_done_is_in_nobodys_list_of_work(desk: Desk, ledger: Ledger) -> None:
+    ready = ledger._keys.ready
+    turn, (one, two, three) = await desk.claimed(
+        ledger, desk.call("c1"), desk.call("c2"), desk.call("c3", Kind.CONFIRMATION)
+    )
+    await ledger.begin(turn, two)
+    for step in (
+        ledger.reopen(turn, one, "again"),
+        ledger.unsent(turn, two, "not sent"),
+        ledger.commit(turn, Commit(completions=(completion(turn, three),))),
+    ):
+        before = await desk.redis.zcard(ready)
+        await step
+        assert await desk.redis.zcard(ready) == before - 1
+
+
 @pytest.mark.parametrize("verdict", [Verdict.REJECTED, Verdict.CANCELLED, Verdict.SUPERSEDED])
 async def test_what_was_not_approved_is_never_begun(desk: Desk, ledger: Ledger, verdict: Verdict) -> None:
     (view,) = await desk.paused(ledger)

@@ -189,8 +189,11 @@ async def test_an_approval_does_not_serve_for_a_second_attempt(desk: Desk, ledge
 
 async def test_a_verdict_changed_between_claim_and_begin_runs_nothing(desk: Desk, ledger: Ledger) -> None:
     turn, (view,) = await desk.claimed(ledger)
-    await tampered(desk, ":vmac", "0" * 64)
-    await refused(ledger.begin(turn, view), "integrity")
+    for suffix, value in ((":vmac", "0" * 64), (":word", "rejected")):
+        kept = str(await desk.redis.hget(await desk.live_key(), await desk.field(suffix)))
+        await tampered(desk, suffix, value)
+        await refused(ledger.begin(turn, view), "integrity")
+        await tampered(desk, suffix, kept)
     assert (await ledger.view(view.pause.pause_id))[0].state.journal is Journal.NONE
 
 

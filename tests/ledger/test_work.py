@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 from ledger.desk import Desk, choice, completion, eventually
 from sayso_approvals.ledger import Ledger
 from sayso_approvals.records import Begin, Commit, Kind, Verdict
+from sayso_approvals.refusals import Refusal
 
 
 async def test_a_decided_call_is_work_until_it_is_done(desk: Desk, ledger: Ledger) -> None:
@@ -115,3 +117,62 @@ async def test_two_replicas_that_wait_share_the_hints_and_both_return_in_time(de
     waiters = [asyncio.create_task(one.wait_for_work(f"r{n}", 60)) for n, one in enumerate(replicas)]
     await desk.approved(ledger)
     assert await asyncio.gather(*waiters) == [["s1"], ["s1"]]
+
+
+async def test_whoever_watches_the_shard_is_told_of_all_that_concerns_people(desk: Desk) -> None:
+    """Each of these steps is in the agent's outbox, and the shard's wake-up key then names the agent."""
+    ledger = desk.replica(lease=0.5)
+    wake = ledger._keys.wake
+    told: list[str] = []
+
+    async def step(event: str, work: Awaitable[object]) -> None:
+        hints, (newest, *_) = await desk.redis.xlen(wake), [*reversed(await ledger.happened()), ("0", {})]
+        await work
+        events = [fields["event"] for _, fields in await ledger.happened(newest[0])]
+        told.append(event)
+        assert events == [event], told
+        assert await desk.redis.xlen(wake) == hints + 1, told
+        ((_, hint),) = await desk.redis.xrevrange(wake, count=1)
+        assert hint == {"agent": "shop/refund-desk"}
+
+    turn = await ledger.take("s1", requester="ann")
+    pause = desk.pause(turn, desk.call(timeout_seconds=0), desk.call("c2"), seconds=30)
+    await step("opened", ledger.commit(turn, Commit(pause=pause)))
+    one, two = await ledger.view(pause.pause_id)
+    await step("decided", desk.decide(ledger, one))
+    await step("decided", desk.decide(ledger, two))
+    one, two = await ledger.claim(turn)
+    await step("reopened", ledger.reopen(turn, two, "again"))
+    await ledger.begin(turn, one)
+    await step("reopened", ledger.unsent(turn, one, "not sent"))
+    await step("decided", desk.decide(ledger, one))
+    (one,) = await ledger.claim(turn)
+    await ledger.begin(turn, one)
+    await step("unknown", ledger.doubt(turn, one, "?"))
+    await step("finished", ledger.finish(turn, one, "1", is_error=False))
+    late = desk.pause(turn, desk.call("c3"), seconds=-1)
+    await ledger.commit(turn, Commit(pause=late))
+    await step("expired", ledger.expire_due())
+
+
+async def test_a_doubt_found_by_a_successor_and_its_settlement_are_told_too(desk: Desk) -> None:
+    ledger = desk.replica(lease=0.05)
+    turn, (view,) = await desk.claimed(desk.replica(), desk.call(timeout_seconds=0))
+    await desk.replica().begin(turn, view)
+    hints = await desk.redis.xlen(ledger._keys.wake)
+    await desk.replica().begin(turn, view)
+    assert await desk.redis.xlen(ledger._keys.wake) == hints + 1
+
+    async def settled() -> bool:
+        try:
+            await ledger.settle(view.pause.pause_id, "c1", action="abandon", result=None, by="b", reason="", attempt=1)
+        except Refusal as refusal:
+            if refusal.code != "paused":
+                raise
+            return False
+        return True
+
+    hints = await desk.redis.xlen(ledger._keys.wake)
+    await eventually(settled)
+    assert await desk.redis.xlen(ledger._keys.wake) == hints + 1
+    assert [fields["event"] for _, fields in await ledger.happened()][-3:] == ["started", "unknown", "settled"]
