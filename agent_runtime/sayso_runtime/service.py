@@ -12,10 +12,11 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sayso_approvals.ledger import Choice, Ledger, Resolution
-from sayso_approvals.records import CallView, Verdict
+from sayso_approvals.records import CallView, TaskWrite, Verdict
 from sayso_approvals.refusals import Refusal
 from sayso_runtime import logs
 from sayso_runtime.decisions import Plan, became, plan
@@ -28,6 +29,7 @@ from sayso_runtime.messages import (
     Task,
     TaskState,
     task_from_json,
+    task_to_json,
 )
 from sayso_runtime.turns import Turns
 
@@ -134,37 +136,32 @@ class RunService:
             raise Refusal("busy", "this replica is stopping: send it again, another one takes it")
         if not inbound.parts:
             raise Refusal("malformed_decision", "the message has no parts: send a text or a decision")
-        task = None
-        session_id = inbound.context_id
-        if inbound.task_id is not None:
-            task = await self.get(inbound.task_id, requester=inbound.requester)
-            if session_id is not None and session_id != task.context_id:
-                raise Refusal(
-                    "malformed_decision",
-                    f"task {task.id} is not of context {session_id}: leave one of them out",
-                    ids=(task.id,),
-                )
-            session_id = task.context_id
-        if session_id is None:
-            if inbound.decision is not None:
-                raise Refusal(
-                    "not_found", "a decision names its task (taskId) or its session (contextId); this one names neither"
-                )
-            session_id = uuid.uuid4().hex
+        session_id = await self._session_of(inbound)
         key = (session_id, inbound.message_id)
         if inbound.message_id and key in self._live:
             return self._live[key]
-        earlier = await self._ledger.answer_to(session_id, inbound.message_id) if inbound.message_id else None
-        if earlier is not None:
-            return _replay(task_from_json(earlier, 0))
+        found = await self._ledger.resolve(session_id, message_id=inbound.message_id, task_id=inbound.task_id or "")
         if inbound.message_id and key in self._live:  # it came twice while we were reading
             return self._live[key]
-        found = await self._ledger.resolve(session_id)
         if found.requester is not None and found.requester != inbound.requester:
             raise Refusal("not_found", f"session {session_id} does not exist")
+        if found.answer is not None:
+            return _replay(task_from_json(found.answer, 0))
+        task = _named(inbound, session_id, found)
         if inbound.decision is not None:
-            return await self._decide(inbound, session_id, found)
+            return await self._decide(inbound, session_id, found, task)
         return await self._message(inbound, session_id, found, task)
+
+    async def _session_of(self, inbound: Inbound) -> str:
+        if inbound.context_id is not None:
+            return inbound.context_id
+        if inbound.task_id is not None:
+            return (await self.get(inbound.task_id, requester=inbound.requester)).context_id
+        if inbound.decision is not None:
+            raise Refusal(
+                "not_found", "a decision names its task (taskId) or its session (contextId); this one names neither"
+            )
+        return uuid.uuid4().hex
 
     async def get(self, task_id: str, *, requester: str) -> Task:
         """The task as it is stored."""
@@ -233,22 +230,26 @@ class RunService:
         )
         run = LiveRun(fresh, _nothing_to_clear)
         self._remember(run, session_id, inbound.message_id)
-        self._spawn(run, self._run_message(run, inbound, fresh))
+        self._spawn(run, self._run_message(run, inbound, fresh, found.task_id))
         return run
 
-    async def _run_message(self, run: LiveRun, inbound: Inbound, fresh: Task) -> None:
+    async def _run_message(self, run: LiveRun, inbound: Inbound, fresh: Task, before: str | None) -> None:
         started = time.monotonic()
         session_id = fresh.context_id
         logs.bind(session=session_id, run=fresh.id)
         try:
             while True:
-                turn = await self._ledger.take(session_id, requester=inbound.requester)
-                waited = time.monotonic() - started > 0.05
-                earlier = await self._ledger.answer_to(session_id, inbound.message_id) if waited else None
-                if earlier is not None:
+                turn = await self._ledger.take(
+                    session_id,
+                    requester=inbound.requester,
+                    message_id=inbound.message_id,
+                    begins=TaskWrite(fresh.id, 0, task_to_json(fresh), fresh.state.value),
+                )
+                if turn.answer is not None:  # it came twice, and the other one was quicker
                     await self._ledger.release(turn)
-                    run.emit(Began(task_from_json(earlier, 0)))
-                    run.emit(Ended(task_from_json(earlier, 0)))
+                    earlier = task_from_json(turn.answer, 0)
+                    run.emit(Began(earlier))
+                    run.emit(Ended(earlier))
                     return
                 waiting = [view for view in turn.calls if view.open or view.doubtful]
                 if waiting and self._while_paused == "CancelPause" and all(view.open for view in waiting):
@@ -270,7 +271,10 @@ class RunService:
                     superseded = any(v.state.verdict and v.state.verdict.verdict is Verdict.SUPERSEDED for v in claimed)
                     await self._turns.carry_out(turn, claimed, _nobody, cancelled=superseded)
                     continue
-                ended = await self._turns.begin_message(turn, fresh, inbound.parts, run.emit, inbound.message_id)
+                if turn.dirty:  # whoever had the turn before died in it
+                    await self._turns.bury(turn, before, release=False)
+                begun = replace(fresh, version=1)
+                ended = await self._turns.begin_message(turn, begun, inbound.parts, run.emit, inbound.message_id)
                 if ended.state is TaskState.INPUT_REQUIRED:
                     self._observe("pause", time.monotonic() - started)
                 return
@@ -279,7 +283,7 @@ class RunService:
 
     # --- a decision
 
-    async def _decide(self, inbound: Inbound, session_id: str, found: Resolution) -> LiveRun:
+    async def _decide(self, inbound: Inbound, session_id: str, found: Resolution, task: Task | None) -> LiveRun:
         if inbound.decision is None:
             raise ValueError("not a decision")
         if found.requester is None:
@@ -290,8 +294,8 @@ class RunService:
         await self._reachable(
             [views[choice.pause_id, choice.call_id] for choice in what.choices if choice.verdict is Verdict.APPROVED]
         )
-        first = next(iter(views.values()))
-        task = await self._turns.load(inbound.task_id or first.pause.task_id)  # whatever can fail comes before writing
+        if task is None:  # whatever can fail comes before writing
+            task = await self._turns.load(next(iter(views.values())).pause.task_id)
         await self._write(what, inbound, decision_id)
         run = LiveRun(task, lambda: self._ledger.answered(session_id, decision_id))
         message = Message(inbound.message_id or uuid.uuid4().hex, "user", inbound.parts, inbound.metadata, time.time())
@@ -331,7 +335,7 @@ class RunService:
         started = time.monotonic()
         logs.bind(session=session_id, run=run.task.id)
         try:
-            turn, claimed = await self._ledger.take_and_claim(session_id, requester=requester)
+            turn, claimed = await self._ledger.take_and_claim(session_id, requester=requester, task_id=run.task.id)
             if claimed:
                 await self._turns.carry_out(
                     turn, claimed, run.emit, message=message, message_id=message_id, cancelled=cancelled
@@ -383,6 +387,22 @@ class RunService:
     def _forget(self, run: LiveRun, session_id: str, message_id: str) -> None:
         if self._live.get((session_id, message_id)) is run:
             del self._live[session_id, message_id]
+
+
+def _named(inbound: Inbound, session_id: str, found: Resolution) -> Task | None:
+    """The task that the message names. Raises `not_found`, or `malformed_decision` when it is of another session."""
+    if inbound.task_id is None:
+        return None
+    task = task_from_json(found.task[1], found.task[0]) if found.task else None
+    if task is None or task.requester != inbound.requester:
+        raise Refusal("not_found", f"task {inbound.task_id} does not exist", ids=(inbound.task_id,))
+    if task.context_id != session_id:
+        raise Refusal(
+            "malformed_decision",
+            f"task {task.id} is not of context {session_id}: leave one of them out",
+            ids=(task.id,),
+        )
+    return task
 
 
 def _choice(view: CallView, verdict: Verdict) -> Choice:

@@ -63,9 +63,8 @@ class Turns:
     # --- a message
 
     async def begin_message(self, turn: Turn, task: Task, parts: Sequence[Part], emit: Emit, message_id: str) -> Task:
-        """Runs the model on a new message. `task` is new; it is stored before the model is called."""
+        """Runs the model on a new message. `task` is new, and was stored when the turn was taken."""
         scope = Scope(turn, self._ledger)
-        task = await self._store(scope, task)
         emit(Began(task))
         return await self._drive(scope, task, self._engine.start(scope, parts), emit, message_id)
 
@@ -83,7 +82,7 @@ class Turns:
     ) -> Task:
         """Resumes the run whose calls were claimed. `cancelled`: the client cancelled the task as a whole."""
         scope = Scope(turn, self._ledger, claimed={view.call.call_id: view for view in claimed})
-        task = await self.load(claimed[0].pause.task_id)
+        task = await self.load(claimed[0].pause.task_id, turn)
         task = tasks.working(task, self._now(turn), message)
         emit(Began(task))
         questions = [view for view in claimed if view.call.kind is Kind.CONTINUE]
@@ -110,19 +109,23 @@ class Turns:
 
     # --- a turn whose holder died
 
-    async def bury(self, turn: Turn, task_id: str | None) -> None:
+    async def bury(self, turn: Turn, task_id: str | None, *, release: bool = True) -> None:
         """Ends what a dead replica left working; nothing of it can be claimed."""
-        scope = Scope(turn, self._ledger)
-        if task_id is not None:
-            task = await self.load(task_id)
-            if task.state in (TaskState.WORKING, TaskState.SUBMITTED):
-                why = "The agent stopped while it worked on this. What it had started may or may not have taken effect."
-                await self._commit(scope, tasks.failed(task, why, self._now(turn)), _nobody, "")
-                return
-        await self._ledger.release(turn)
+        task = await self.load(task_id) if task_id is not None else None
+        if task is not None and task.state in (TaskState.WORKING, TaskState.SUBMITTED):
+            why = "The agent stopped while it worked on this. What it had started may or may not have taken effect."
+            task = tasks.failed(task, why, self._now(turn))
+            write = TaskWrite(task.id, task.version, task_to_json(task), task.state.value)
+            await self._ledger.commit(turn, Commit(task=write, release=release))
+        elif release:
+            await self._ledger.release(turn)
 
-    async def load(self, task_id: str) -> Task:
-        """The stored task. Raises `not_found`."""
+    async def load(self, task_id: str, turn: Turn | None = None) -> Task:
+        """The stored task: as it was when the turn was taken, if that was asked for. Raises `not_found`."""
+        if turn is not None and turn.task is not None:
+            task = task_from_json(turn.task[1], turn.task[0])
+            if task.id == task_id:
+                return task
         stored = await self._ledger.task(task_id)
         if stored is None:
             raise Refusal("not_found", f"task {task_id} does not exist", ids=(task_id,))
@@ -300,10 +303,6 @@ class Turns:
         emit(Ended(task))
         return task
 
-    async def _store(self, scope: Scope, task: Task) -> Task:
-        await scope.flush(task=TaskWrite(task.id, task.version, task_to_json(task), task.state.value))
-        return replace(task, version=task.version + 1)
-
     async def _keep(self, turn: Turn) -> None:
         """Renews the lease until cancelled. A renewal that fails changes nothing: the deadline passes by itself."""
         while True:
@@ -333,7 +332,3 @@ def _show(event: EngineEvent, emit: Emit, said: list[str], answer: list[str]) ->
             emit(ToolCalled(calls))
         case Returned(results):
             emit(ToolReturned(results))
-
-
-def _nobody(event: Any) -> None:
-    """Where nobody listens."""

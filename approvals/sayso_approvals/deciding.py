@@ -22,6 +22,7 @@ class Resolution:
 
     `answering`: another decision of this session is still being answered, so a verdict without ids cannot mean what is
     open now. `task_id` is the session's newest task. `last` is the newest decided call, for saying what became of it.
+    `answer` is what the message got when it came before; `task` the version and document of the task that it names.
     """
 
     requester: str | None  # None: the session does not exist
@@ -29,6 +30,8 @@ class Resolution:
     calls: list[CallView]  # not done
     answering: bool
     last: CallView | None
+    answer: str | None = None
+    task: tuple[int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,7 @@ from sayso_approvals.deciding import Resolution as Resolution
 from sayso_approvals.executing import Executing, claimed
 from sayso_approvals.keys import short
 from sayso_approvals.reading import Entry
-from sayso_approvals.records import (
-    AgentId,
-    CallView,
-    Commit,
-    Turn,
-    Verdict,
-)
+from sayso_approvals.records import AgentId, CallView, Commit, TaskWrite, Turn, Verdict
 from sayso_approvals.turns import TurnLost as TurnLost
 
 
@@ -39,9 +33,12 @@ class Ledger(Executing):
         super().__init__(redis, agent, key, lease_seconds)
 
     # --- sessions and their turns
-    async def resolve(self, session_id: str) -> Resolution:
-        """What a message finds on arrival; costs one round trip."""
-        now, requester, task, last, answering, flat = await self._script("resolve", session_id)
+    async def resolve(self, session_id: str, *, message_id: str = "", task_id: str = "") -> Resolution:
+        """What a message finds on arrival, with the answer that it got before and the task that it names; costs one
+        round trip."""
+        keys = (*self._session(session_id), self._keys.answer(session_id, message_id), self._keys.task(task_id))
+        reply = await self._runner.run("resolve", keys, self._path, session_id)
+        now, requester, task, last, answering, flat, answer, stored = reply
         self._watch.clock(now)
         entries = self._reader.entries(session_id, flat)
         newest = next((entry.view for entry in entries if entry.at == last), None)
@@ -54,6 +51,8 @@ class Ledger(Executing):
             calls=[entry.view for entry in entries if not entry.view.state.done],
             answering=answering > 0,
             last=newest,
+            answer=answer or None,
+            task=_task(stored),
         )
 
     async def take(
@@ -64,13 +63,19 @@ class Ledger(Executing):
         create: bool = True,
         wait_seconds: float = 600.0,
         any_requester: bool = False,
+        message_id: str = "",
+        begins: TaskWrite | None = None,
     ) -> Turn:
         """The session's turn, waiting for it in order of arrival; at most eight wait, the ninth gets `busy`.
 
         `requester` becomes the owner of a session that does not exist yet (if `create`, else `not_found`). For
-        anybody else the session does not exist, unless `any_requester` (work of the agent's own).
+        anybody else the session does not exist, unless `any_requester` (work of the agent's own). `begins` is a new
+        task, stored in the same step unless calls wait in the session or the message had its answer: `turn.task` says.
         """
-        turn, _ = await self._take(session_id, requester, create, wait_seconds, any_requester, claim=False)
+        begin = (begins.task_id, begins.document, begins.state) if begins else ("", "", "")
+        turn, _ = await self._take(
+            session_id, requester, create, wait_seconds, any_requester, False, message_id, begin[0], begin
+        )
         return turn
 
     async def take_and_claim(
@@ -81,20 +86,36 @@ class Ledger(Executing):
         create: bool = False,
         wait_seconds: float = 600.0,
         any_requester: bool = False,
+        task_id: str = "",
     ) -> tuple[Turn, list[CallView]]:
-        """`take` and `claim` in one round trip."""
-        turn, entries = await self._take(session_id, requester, create, wait_seconds, any_requester, claim=True)
+        """`take` and `claim` in one round trip; `turn.task` is the task named, as it is stored."""
+        turn, entries = await self._take(
+            session_id, requester, create, wait_seconds, any_requester, True, "", task_id, ("", "", "")
+        )
         return turn, claimed(turn, entries)
 
     async def _take(
-        self, session_id: str, requester: str, create: bool, wait_seconds: float, any_requester: bool, *, claim: bool
+        self,
+        session_id: str,
+        requester: str,
+        create: bool,
+        wait_seconds: float,
+        any_requester: bool,
+        claim: bool,
+        message_id: str,
+        task_id: str,
+        begin: tuple[str, str, str],
     ) -> tuple[Turn, list[Entry]]:
         if not requester:
             raise ValueError("a turn is taken for somebody: the requester is empty")
 
+        keys = (*self._session(session_id), self._keys.answer(session_id, message_id), self._keys.task(task_id))
+
         async def attempt(place: str) -> Any:
-            return await self._script(
+            return await self._runner.run(
                 "take",
+                keys,
+                self._path,
                 session_id,
                 requester,
                 int(any_requester),
@@ -104,10 +125,11 @@ class Ledger(Executing):
                 self._queue.place_ms,
                 self._queue.most,
                 int(claim),
+                *begin,
             )
 
         started, reply = await self._queue.wait(session_id, attempt, wait_seconds)
-        _, token, now, dirty, owner, length, flat = reply
+        _, token, now, dirty, owner, length, flat, answer, stored = reply
         entries = self._reader.entries(session_id, flat)
         turn = Turn(
             session_id=session_id,
@@ -118,6 +140,8 @@ class Ledger(Executing):
             dirty=bool(dirty),
             clock_offset=self._watch.clock(now),
             calls=[entry.view for entry in entries if not entry.view.state.done],
+            answer=answer or None,
+            task=_task(stored),
         )
         return turn, entries
 
@@ -257,8 +281,7 @@ class Ledger(Executing):
     # --- tasks, repeated messages
     async def task(self, task_id: str) -> tuple[int, str] | None:
         """The task's version and document (JSON text)."""
-        found = await self._runner.ask(self._runner.redis.hmget(self._keys.task(task_id), "version", "document"))
-        return (int(found[0]), found[1]) if found[0] is not None and found[1] is not None else None
+        return _task(await self._runner.ask(self._runner.redis.hmget(self._keys.task(task_id), "version", "document")))
 
     async def answer_to(self, session_id: str, message_id: str) -> str | None:
         """The answer (JSON text) that this message got before, for seven days."""
@@ -298,3 +321,8 @@ class Ledger(Executing):
     async def acknowledge(self, upto: str) -> None:
         """Forgets the outbox up to and with the event `upto`: its one reader has it safe elsewhere."""
         await self._watch.acknowledge(upto)
+
+
+def _task(stored: Sequence[str | None]) -> tuple[int, str] | None:
+    version, document = stored
+    return (int(version), document) if version is not None and document is not None else None

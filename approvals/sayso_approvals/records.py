@@ -210,7 +210,8 @@ class Turn:
 
     `deadline` is on this process' monotonic clock, a safety margin before Redis lets somebody else in; only
     `Ledger.renew` moves it. `dirty`: the turn before this one ended without releasing (its holder died). `length` is
-    the number of the session's events. `now` is Redis' clock at the take, for stamping records.
+    the number of the session's events. `answer` is what the message got that this turn was taken for, where it came
+    before; `task` the version and document of the task named at the take.
     """
 
     session_id: str
@@ -221,6 +222,8 @@ class Turn:
     dirty: bool
     clock_offset: float  # Redis' clock minus time.time()
     calls: list[CallView]  # every call of the session that is not done
+    answer: str | None = None
+    task: tuple[int, str] | None = None
     send_until: dict[str, float] = field(default_factory=dict)  # by call id, on the same clock as `deadline`
 
     def may_send(self, call: PausedCall) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sayso_approvals.ledger import Ledger
-from sayso_approvals.records import CallView, Commit, Completion, PausedCall, TaskWrite, Turn
+from sayso_approvals.records import CallView, Commit, Completion, PausedCall, Turn
 from sayso_runtime.messages import CallPart, Part, ResultPart
 from sayso_runtime.tools.fence import FenceLost
 
@@ -99,7 +99,7 @@ class Scope:
             if call_id in self.told and call_id not in self._completed
         )
 
-    async def flush(self, *, task: TaskWrite | None = None) -> None:
+    async def flush(self) -> None:
         """Stores what has happened so far: done before anything outside of the process is touched.
 
         Calls run side by side, and so may this: each event goes out once, and one that comes meanwhile waits its turn.
@@ -107,8 +107,8 @@ class Scope:
         async with self._flushing:
             completions = self.completions()
             count = len(self.events)
-            if count or completions or task:
-                commit = Commit(events=tuple(self.events[:count]), completions=completions, task=task)
+            if count or completions:
+                commit = Commit(events=tuple(self.events[:count]), completions=completions)
                 await self.ledger.commit(self.turn, commit)
                 del self.events[:count]
                 self._completed.update(c.call_id for c in completions)
