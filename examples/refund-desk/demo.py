@@ -39,8 +39,8 @@ paint = painter()
 
 def main() -> int:
     """Runs the demonstration in a temporary directory that is gone afterwards."""
-    # An end that is asked for (`kill`) cleans up as Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, break_off)
     with tempfile.TemporaryDirectory(prefix="sayso-demo-") as name, contextlib.ExitStack() as running:
         folder = Path(name)
         title("1. A tool server with an order book, and an agent that may use it")
@@ -98,6 +98,14 @@ def main() -> int:
 
 class DemoError(Exception):
     """The demonstration did not go as it should; the text says why."""
+
+
+def break_off(number: int, frame: object) -> None:
+    """Ctrl-C and `kill` clean up; once that has begun, asking again does not break it off."""
+    for known in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(known, signal.SIG_IGN)
+    print("\nBroken off; cleaning up.", file=sys.stderr, flush=True)
+    sys.exit(128 + number)
 
 
 def say_so() -> tuple[str, str]:
@@ -177,6 +185,6 @@ if __name__ == "__main__":
     except DemoError as error:
         print(f"\nThe demonstration failed: {error}", file=sys.stderr)
         sys.exit(1)
-    except (KeyboardInterrupt, EOFError):
-        print("\nBroken off; nothing is left behind.", file=sys.stderr)
-        sys.exit(130)
+    except EOFError:
+        print("\nThe demonstration was not answered, and nothing was decided.", file=sys.stderr)
+        sys.exit(1)
