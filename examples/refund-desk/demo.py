@@ -23,9 +23,10 @@ from pathlib import Path
 from order_book import OrderBook
 
 from sayso_cli.chat.asking import picture, ran
-from sayso_cli.chat.client import Client
+from sayso_cli.chat.client import Client, Refused
 from sayso_cli.chat.wire import Shown, decision_parts, text_part
 from sayso_cli.dev.state import StateDir
+from sayso_cli.errors import CliError
 from sayso_cli.output import one_line, painter, safe
 
 HERE = Path(__file__).parent
@@ -182,7 +183,7 @@ def say(text: str) -> None:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except DemoError as error:
+    except (DemoError, Refused, CliError) as error:
         print(f"\nThe demonstration failed: {error}", file=sys.stderr)
         sys.exit(1)
     except EOFError:
