@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sayso_approvals.digest import canonical, digest
 from sayso_approvals.ledger import Ledger, TurnLost

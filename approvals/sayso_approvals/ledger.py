@@ -163,7 +163,7 @@ class Ledger(Executing):
     async def events(self, session_id: str, start: int = 0) -> list[str]:
         """The session's events from number `start` on, oldest first."""
         key = self._session(session_id)[2]
-        found: list[str] = await self._runner.ask(self._runner.redis.lrange(key, start, -1))
+        found: list[str] = await self._runner.command("LRANGE", key, start, -1)
         return found
 
     async def commit(self, turn: Turn, commit: Commit) -> None:
@@ -224,7 +224,7 @@ class Ledger(Executing):
     async def answered(self, session_id: str, decision_id: str) -> None:
         """The answer of this decision has gone out whole."""
         answering = self._session(session_id)[4]
-        await self._runner.ask(self._runner.redis.zrem(answering, short(decision_id)))
+        await self._runner.command("ZREM", answering, short(decision_id))
 
     async def settle(
         self,
@@ -281,11 +281,11 @@ class Ledger(Executing):
     # --- tasks, repeated messages
     async def task(self, task_id: str) -> tuple[int, str] | None:
         """The task's version and document (JSON text)."""
-        return _task(await self._runner.ask(self._runner.redis.hmget(self._keys.task(task_id), "version", "document")))
+        return _task(await self._runner.command("HMGET", self._keys.task(task_id), "version", "document"))
 
     async def answer_to(self, session_id: str, message_id: str) -> str | None:
         """The answer (JSON text) that this message got before, for seven days."""
-        found: str | None = await self._runner.ask(self._runner.redis.get(self._keys.answer(session_id, message_id)))
+        found: str | None = await self._runner.command("GET", self._keys.answer(session_id, message_id))
         return found
 
     # --- looking after things
@@ -299,7 +299,7 @@ class Ledger(Executing):
 
     async def ping(self) -> None:
         """Whether Redis answers. Raises `store_unreachable`."""
-        await self._runner.ask(self._runner.redis.ping())
+        await self._runner.command("PING")
 
     async def open_count(self) -> int:
         """How many calls wait for a verdict."""

@@ -19,6 +19,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from sayso_approvals.batching import Batches
 from sayso_approvals.refusals import Refusal
 
 T = TypeVar("T")
@@ -60,7 +61,7 @@ class Runner:
         if not options.get("decode_responses"):
             raise ValueError("the ledger needs a client that decodes responses: use sayso_approvals.connect")
         self.redis = redis
-        self._pool = redis.connection_pool
+        self._batches = Batches(redis.connection_pool)
         self._where = where(options)
 
     async def run(self, name: str, keys: Sequence[str], *arguments: str | int | float) -> Any:
@@ -75,15 +76,17 @@ class Runner:
         except (RedisError, OSError) as error:
             raise self.unreachable(error) from error
 
+    async def command(self, *command: str | int | float) -> Any:
+        """The answer of one plain command that does not block, at the cost of a script's."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self._send(*command)
+        except (RedisError, OSError) as error:
+            raise self.unreachable(error) from error
+
     async def _send(self, *command: str | int | float) -> Any:
         # The client's own execute_command packs in Python and takes twice the time of everything else together.
-        connection = await self._pool.get_connection()
-        try:
-            packed = pack_command(command)  # type: ignore[arg-type]  # its stub means tuple[…, ...]
-            await connection.send_packed_command(packed, check_health=False)
-            return await connection.read_response()
-        finally:
-            await self._pool.release(connection)
+        return await self._batches.send(pack_command(command))  # type: ignore[arg-type]  # its stub means tuple[…, ...]
 
     async def ask(self, command: Awaitable[T], seconds: float = PATIENCE) -> T:
         """The answer of one plain command, which may take `seconds`."""

@@ -81,7 +81,7 @@ end
 if task > 0 then
   local id, expected, document, state = unpack(ARGV, first_task, first_task + 3)
   call('HSET', KEYS[task_key], 'version', expected + 1, 'document', document, 'state', state, 'session', SID)
-  call('HSET', SESSION, 'task', id)
+  if expected == '0' then call('HSET', SESSION, 'task', id) end
 end
 for i = 0, answers - 1 do call('SET', KEYS[answer_key + i], ARGV[first_answer + i], 'NX', 'PX', ARGV[5]) end
 if ARGV[4] == '1' then release(token) end
