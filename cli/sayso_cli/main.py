@@ -6,7 +6,9 @@ What a command needs is imported when it runs, so that `--help` and completion a
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -118,6 +120,8 @@ def run(arguments: list[str] | None = None) -> None:
 
     Errors are one message on standard error; a broken pipe and Ctrl-C end without one.
     """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupted)
     try:
         app(args=arguments, prog_name=program_name())
     except CliError as error:
@@ -129,6 +133,12 @@ def run(arguments: list[str] | None = None) -> None:
         # Whoever read us has enough, as `head` does. The interpreter must not try to flush once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+
+
+def _interrupted(number: int, frame: object) -> None:
+    """Ctrl-C, once: pressed again while the program is ending, it would break off the ending."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

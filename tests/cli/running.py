@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +34,7 @@ class Result:
 def sayso(*arguments: str) -> Result:
     """Runs a command to its end, with neither of its streams a terminal."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), own_interrupts():
             try:
                 main.run(list(arguments))
             except SystemExit as end:
@@ -41,6 +44,15 @@ def sayso(*arguments: str) -> Result:
         out.seek(0)
         err.seek(0)
         return Result(code, out.read(), err.read())
+
+
+@contextlib.contextmanager
+def own_interrupts() -> Iterator[None]:
+    """Ctrl-C means the test run again afterwards."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 async def sayso_beside(*arguments: str) -> Result:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pwd
+import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -291,6 +294,24 @@ async def test_nothing_in_a_call_acts_on_the_terminal(desk: Desk, ledger: Ledger
         found = await approvals(*command)
         assert found.code == 0, found.err
         assert not {"\x1b", "\u202e"} & set(found.out)
+
+
+async def test_watching_shows_each_change_until_it_is_interrupted(desk: Desk, ledger: Ledger) -> None:
+    command = ("-m", "sayso_cli.main", "approvals", "list", "--watch", "-o", "yaml")
+    process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        await process.stdout.readuntil(b"---\n[]\n")
+        (view,) = await desk.paused(ledger)
+        await process.stdout.readuntil(b"state: pending")
+        await desk.decide(ledger, view)
+        await process.stdout.readuntil(b"state: approved")
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 async def test_no_state_directory_is_a_message_that_says_what_to_do(
