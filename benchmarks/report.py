@@ -104,13 +104,14 @@ def _latency(latency: dict[str, Any], disk: dict[str, Any]) -> list[str]:
 
 
 def _throughput(load: dict[str, Any]) -> list[str]:
-    rows = [["", "1 client", "16 clients", "cores of the load generator at 16"]]
+    rows = [["", "1 client", "16 clients", "server CPU ms a cycle, 1 / 16", "load generator's cores at 16"]]
     for system, clients in load.items():
         rows.append(
             [
                 system,
                 f"{clients['1']['cycles_per_second']:.1f}",
                 f"{clients['16']['cycles_per_second']:.1f}",
+                f"{clients['1']['server_cpu_ms']:.1f} / {clients['16']['server_cpu_ms']:.1f}",
                 f"{clients['16']['client_cores']:.2f}",
             ]
         )

@@ -87,9 +87,9 @@ async def serving(size: Size, folder: Path, redis_url: str, say: Say) -> dict[st
         second = stack.enter_context(processes.sayso(folder, redis_url, turns=DEEP))
         await measure.latencies(second.url, sessions=3, turns=3, sample=1)
         groups = {
-            TO_A2A: [servers[TO_A2A].url],
-            SAYSO: [servers[SAYSO].url],
-            SAYSO_TWO: [servers[SAYSO].url, second.url],
+            TO_A2A: [servers[TO_A2A]],
+            SAYSO: [servers[SAYSO]],
+            SAYSO_TWO: [servers[SAYSO], second],
         }
         return {"latency": taken, "throughput": await throughput(size, groups, say)}
 
@@ -123,26 +123,31 @@ async def latency(
 
 
 async def throughput(
-    size: Size, groups: dict[str, list[str]], say: Say
+    size: Size, groups: dict[str, list[Server]], say: Say
 ) -> dict[str, dict[str, dict[str, float | int]]]:
-    """system -> clients ("1", "16") -> cycles a second, and the load generator's share of one core."""
+    """system -> clients ("1", "16") -> cycles a second, the server's CPU per cycle, the load generator's cores."""
     total: dict[tuple[str, int], list[measure.Throughput]] = {}
+    spent: dict[tuple[str, int], float] = {}
     for number in range(1, size.rounds + 1):
         for clients in (1, 16):
-            for name, urls in groups.items():
+            for name, group in groups.items():
                 say(f"{clients} clients, {name}, round {number} of {size.rounds}")
+                urls, before = [server.url for server in group], sum(server.cpu_seconds() for server in group)
                 found = await measure.throughput(
                     urls, clients=clients, seconds=size.load_seconds, limit=size.load_limit
                 )
                 total.setdefault((name, clients), []).append(found)
-    return {name: {str(clients): _joined(total[name, clients]) for clients in (1, 16)} for name in groups}
+                after = sum(server.cpu_seconds() for server in group)
+                spent[name, clients] = spent.get((name, clients), 0.0) + after - before
+    return {name: {str(n): _joined(total[name, n], spent[name, n]) for n in (1, 16)} for name in groups}
 
 
-def _joined(parts: Sequence[measure.Throughput]) -> dict[str, float | int]:
+def _joined(parts: Sequence[measure.Throughput], cpu: float) -> dict[str, float | int]:
     cycles, seconds = sum(p.cycles for p in parts), sum(p.seconds for p in parts)
     return {
         "cycles_per_second": cycles / seconds,
         "cycles": cycles,
+        "server_cpu_ms": cpu * 1000 / cycles,
         "client_cores": sum(p.client_cpu for p in parts) / seconds,
     }
 
