@@ -1,0 +1,59 @@
+"""Whom a test kills, and the script that its agent follows."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from sayso_api.runtimeconfig import ModelSettings
+from support.a2a03 import Json, Refused
+from support.agents import call, calls, says
+from support.processes import Shop, script
+
+REFUND = script(calls(call("refund", "c1", order="A-1")), says("Refunded."))
+
+
+def one_call(tool: str, name: str = "c1") -> ModelSettings:
+    """A model that makes one call, and then quotes what it was told of it."""
+    return script(calls(call(tool, name, order="A-1")))
+
+
+async def heard(sent: asyncio.Task[Json]) -> Json | Exception:
+    """What a client got whose agent may have died before it answered."""
+    (answer,) = await asyncio.gather(sent, return_exceptions=True)
+    assert isinstance(answer, dict | Refused | httpx.TransportError), repr(answer)
+    return answer
+
+
+@dataclass(frozen=True)
+class Victims:
+    """What is killed at once: the agent's one replica, Redis, or both."""
+
+    agent: bool
+    redis: bool
+
+    async def die(self, shop: Shop) -> None:
+        """kill -9."""
+        if self.agent:
+            await shop.a.kill()
+        if self.redis:
+            await shop.redis.kill()
+
+    async def come_back(self, shop: Shop) -> None:
+        """Starts what died, Redis first, and waits until the agent is ready."""
+        if self.redis:
+            await shop.redis.start()
+        if self.agent:
+            await shop.a.start()
+        else:
+            await shop.a.ready()
+
+
+VICTIMS = [
+    pytest.param(Victims(agent=True, redis=False), id="agent"),
+    pytest.param(Victims(agent=False, redis=True), id="redis"),
+    pytest.param(Victims(agent=True, redis=True), id="both"),
+]
