@@ -27,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     given = parser.parse_args(argv)
 
+    os.environ.setdefault("ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS", "false")  # arguments do not belong in traces
     from sayso_api.secretenv import PROVIDER_VARIABLES
     from sayso_runtime.logs import configure
 

@@ -40,7 +40,8 @@ def connect(url: str) -> Redis:
     try:
         match scheme:
             case "redis" | "rediss" | "unix":
-                return Redis.from_url(url, **options())
+                client: Redis = Redis.from_url(url, **options())
+                return client
             case "redis+sentinel" | "rediss+sentinel":
                 return _sentinel(url, tls=scheme.startswith("rediss"))
     except ValueError as error:

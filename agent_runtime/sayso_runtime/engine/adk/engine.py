@@ -23,6 +23,7 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.events.event import Event
 from google.adk.runners import Runner
+from google.adk.telemetry.context import ContentCapturingMode, TelemetryConfig
 from google.genai import types
 
 from sayso_approvals.ledger import TurnLost
@@ -67,7 +68,12 @@ class AdkEngine:
             ),
             session_service=self._sessions,
         )
-        self._config = RunConfig()
+        # One decision for all runs: left out, ADK reads the environment anew at every step. What models and tools say
+        # does not belong in traces.
+        telemetry = TelemetryConfig(
+            genai_semconv_stability_opt_in="stable", capture_message_content=ContentCapturingMode.NO_CONTENT
+        )
+        self._config = RunConfig(telemetry=telemetry)
         self._agents = frozenset(_names(root))
 
     async def start(self, scope: Scope, parts: Sequence[Part]) -> AsyncIterator[EngineEvent]:

@@ -63,12 +63,13 @@ class LedgerSessions(BaseSessionService):
     def __init__(self, app_name: str) -> None:
         self._app_name = app_name
         self._known: OrderedDict[str, Known] = OrderedDict()
+        self._kept = 0  # events of all sessions kept
         self._open: dict[str, tuple[Scope, Known]] = {}
 
     async def open(self, scope: Scope) -> Known:
         """Brings the session up to what is stored, and binds it to the turn."""
         session_id = scope.turn.session_id
-        known = self._known.pop(session_id, None)
+        known = self._take_out(session_id)
         if known is None or known.length > scope.turn.length:
             known = Known(Session(id=session_id, app_name=self._app_name, user_id=scope.turn.requester))
         if known.length < scope.turn.length:
@@ -84,15 +85,21 @@ class LedgerSessions(BaseSessionService):
         """Ends the binding. `keep` False: what is in memory is not what is stored."""
         bound = self._open.pop(session_id, None)
         if bound is None or not keep:
-            self._known.pop(session_id, None)
+            self._take_out(session_id)
             return
         scope, known = bound
         known.length = scope.turn.length
         self._known[session_id] = known
-        total = sum(k.length for k in self._known.values())
-        while len(self._known) > 1 and (len(self._known) > MAX_SESSIONS or total > MAX_EVENTS):
+        self._kept += known.length
+        while len(self._known) > 1 and (len(self._known) > MAX_SESSIONS or self._kept > MAX_EVENTS):
             _, evicted = self._known.popitem(last=False)
-            total -= evicted.length
+            self._kept -= evicted.length
+
+    def _take_out(self, session_id: str) -> Known | None:
+        known = self._known.pop(session_id, None)
+        if known is not None:
+            self._kept -= known.length
+        return known
 
     def scope(self, session_id: str) -> tuple[Scope, Known]:
         """The turn that is open on the session. Raises KeyError when there is none."""
