@@ -13,6 +13,8 @@ from typing import Any
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
+PATIENCE = 10.0  # seconds for one batch: no script takes a hundredth of that
+
 
 class Batches:
     """Sends packed commands over one connection of a pool at a time, and hands each reply to who waits for it."""
@@ -33,7 +35,8 @@ class Batches:
 
     async def _send_all(self) -> None:
         while self._next:
-            batch, self._next = self._next, []
+            # Who has stopped waiting before anything was sent wants nothing any more: least of all a turn.
+            batch, self._next = [one for one in self._next if not one[1].done()], []
             try:
                 connection = await self._pool.get_connection()
                 try:
@@ -50,16 +53,18 @@ class Batches:
     @staticmethod
     async def _exchange(connection: Any, batch: list[tuple[bytes, asyncio.Future[Any]]]) -> None:
         try:
-            await connection.send_packed_command([packed for packed, _ in batch], check_health=False)
-            for _, reply in batch:
-                try:
-                    answer = await connection.read_response()
-                except ResponseError as error:
-                    if not reply.done():
-                        reply.set_exception(error)
-                else:
-                    if not reply.done():  # who asked may have stopped waiting; the reply is read all the same
-                        reply.set_result(answer)
+            # A server that has vanished without a word must not hold up everybody who comes later.
+            async with asyncio.timeout(PATIENCE):
+                await connection.send_packed_command([packed for packed, _ in batch], check_health=False)
+                for _, reply in batch:
+                    try:
+                        answer = await connection.read_response()
+                    except ResponseError as error:
+                        if not reply.done():
+                            reply.set_exception(error)
+                    else:
+                        if not reply.done():  # who asked may have stopped waiting; the reply is read all the same
+                            reply.set_result(answer)
         except BaseException:
             # replies that are still on their way must not be taken for those of the next batch
             await connection.disconnect(nowait=True)

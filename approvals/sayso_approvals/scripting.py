@@ -19,12 +19,11 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from sayso_approvals.batching import Batches
+from sayso_approvals.batching import PATIENCE, Batches
 from sayso_approvals.refusals import Refusal
 
 T = TypeVar("T")
 
-PATIENCE = 10.0  # seconds for one answer: no script takes a hundredth of that
 
 SESSION_SCRIPTS = (
     "take", "renew", "release", "resolve", "commit", "decide", "expire", "claim", "begin", "finish", "doubt",

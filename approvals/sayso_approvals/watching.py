@@ -8,10 +8,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from sayso_approvals.batching import PATIENCE
 from sayso_approvals.keys import Keys, short
 from sayso_approvals.reading import Entry, Reader
 from sayso_approvals.refusals import Refusal
-from sayso_approvals.scripting import PATIENCE, Runner
+from sayso_approvals.scripting import Runner
 
 GROUP = "replicas"
 MOST = 500  # sessions or pauses in one look

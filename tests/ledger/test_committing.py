@@ -59,6 +59,27 @@ async def test_a_stale_task_version_refuses_the_whole_step(desk: Desk, ledger: L
     assert await ledger.task("t2") is None
 
 
+async def test_every_part_of_a_step_ends_up_in_its_own_place(desk: Desk, ledger: Ledger) -> None:
+    turn, views = await desk.claimed(ledger, desk.call("c1", Kind.CONFIRMATION), desk.call("c2", Kind.CONFIRMATION))
+    pause = desk.pause(turn, desk.call("c3"), desk.call("c4"))
+    commit = Commit(
+        events=('"e1"', '"e2"'),
+        pause=pause,
+        completions=tuple(completion(turn, view) for view in views),
+        task=TaskWrite("t7", 0, '"document"', "working"),
+        answers={"m1": '"a1"', "m2": '"a2"'},
+        release=True,
+    )
+    await ledger.commit(turn, commit)
+    other = desk.replica()
+    assert (await other.events("s1"))[-2:] == ['"e1"', '"e2"']
+    assert [view.call.call_id for view in await other.calls()] == ["c3", "c4"]
+    assert [view.state.done for view in await other.view(views[0].pause.pause_id)] == [True, True]
+    assert await other.task("t7") == (1, '"document"')
+    assert [await other.answer_to("s1", message) for message in ("m1", "m2")] == ['"a1"', '"a2"']
+    assert not (await other.take("s1", requester="ann", wait_seconds=0)).dirty
+
+
 async def test_the_sessions_newest_task_is_found(desk: Desk, ledger: Ledger) -> None:
     turn = await ledger.take("s1", requester="ann")
     await ledger.commit(turn, Commit(task=TaskWrite("t1", 0, "{}", "done")))
@@ -164,3 +185,59 @@ async def test_everything_that_happened_is_in_the_outbox_until_it_is_acknowledge
     assert [fields["event"] for _, fields in await ledger.happened(events[1][0], limit=2)] == ["started", "finished"]
     await ledger.acknowledge(events[2][0])
     assert [fields["event"] for _, fields in await ledger.happened()] == ["finished", "completed"]
+
+
+async def test_a_turn_begins_its_task_in_the_same_step(desk: Desk, ledger: Ledger) -> None:
+    turn = await ledger.take("s1", requester="ann", begins=TaskWrite("t1", 0, '"new"', "working"))
+    assert turn.task == (1, '"new"')
+    assert await desk.replica().task("t1") == (1, '"new"')
+    assert (await ledger.resolve("s1")).task_id == "t1"
+    await ledger.commit(turn, Commit(task=TaskWrite("t1", 1, '"next"', "done"), answers={"m1": '"a"'}, release=True))
+    turn = await ledger.take("s1", requester="ann", begins=TaskWrite("t1", 0, '"again"', "working"))
+    assert turn.task == (2, '"next"'), "a task that exists is read, never begun again"
+
+
+async def test_no_task_begins_where_a_call_waits_or_the_message_had_its_answer(desk: Desk, ledger: Ledger) -> None:
+    begins = TaskWrite("t9", 0, '"new"', "working")
+    turn = await ledger.take("s1", requester="ann")
+    await ledger.commit(turn, Commit(answers={"m1": '"a"'}, release=True))
+    turn = await ledger.take("s1", requester="ann", message_id="m1", begins=begins)
+    assert (turn.answer, turn.task) == ('"a"', None)
+    await ledger.release(turn)
+    await desk.paused(ledger)
+    turn = await ledger.take("s1", requester="ann", message_id="m2", begins=begins)
+    assert (turn.answer, turn.task) == (None, None)
+    assert await ledger.task("t9") is None
+
+
+async def test_who_waits_in_vain_begins_no_task(desk: Desk, ledger: Ledger) -> None:
+    begins = TaskWrite("t9", 0, '"new"', "working")
+    await ledger.take("s1", requester="ann")
+    await refused(desk.replica().take("s1", requester="ann", wait_seconds=0, begins=begins), "busy")
+    await refused(ledger.take("s1", requester="bob", begins=begins), "not_found")
+    assert await ledger.task("t9") is None
+
+
+async def test_a_message_finds_its_answer_and_its_task_in_one_look(desk: Desk, ledger: Ledger) -> None:
+    turn = await ledger.take("s1", requester="ann")
+    await ledger.commit(turn, Commit(task=TaskWrite("t1", 0, '"d"', "done"), answers={"m1": '"a"'}, release=True))
+    found = await desk.replica().resolve("s1", message_id="m1", task_id="t1")
+    assert (found.answer, found.task) == ('"a"', (1, '"d"'))
+    found = await ledger.resolve("s1", message_id="m2", task_id="t2")
+    assert (found.answer, found.task) == (None, None)
+    turn, _ = await ledger.take_and_claim("s1", requester="ann", task_id="t1")
+    assert turn.task == (1, '"d"')
+
+
+async def test_a_pause_that_is_done_is_kept_for_thirty_days_and_then_out_of_every_index(
+    desk: Desk, ledger: Ledger
+) -> None:
+    for number in range(2):
+        turn, (view,) = await desk.claimed(ledger, desk.call(f"c{number}", Kind.CONFIRMATION))
+        await ledger.commit(turn, Commit(completions=(completion(turn, view),), release=True))
+        kept = desk.redis.ttl(ledger._keys.pause(view.pause.pause_id))
+        assert 29.9 * 86_400 < await kept <= 30 * 86_400
+        assert await desk.redis.zcard(ledger._keys.unfinished) == 0
+        (newest,) = await desk.redis.zrange(ledger._keys.archive, -1, -1)
+        assert await desk.redis.zcard(ledger._keys.archive) == 1, "what is older than that leaves the archive's index"
+        await desk.redis.zadd(ledger._keys.archive, {newest: 1})

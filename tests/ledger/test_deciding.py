@@ -204,3 +204,15 @@ async def test_a_late_decision_about_a_pause_long_done_hears_what_became_of_it(d
     for replica in (ledger, desk.replica()):
         late = await refused(desk.decide(replica, view, by="bob"), "already_decided")
         assert late.decided_by == "ann"
+
+
+async def test_answers_that_never_went_out_leave_nothing_behind(desk: Desk) -> None:
+    ledger = desk.replica(lease=0.02)
+    for number in range(3):
+        (view,) = await desk.paused(ledger, desk.call(f"c{number}"))
+        await desk.decide(ledger, view)
+        while (await ledger.resolve("s1")).answering:
+            pass
+    assert await desk.redis.zcard(ledger._session("s1")[4]) <= 1
+    while await desk.redis.exists(ledger._session("s1")[4]):
+        pass

@@ -237,6 +237,30 @@ async def test_a_lost_turn_puts_nothing_in_doubt_and_opens_nothing(desk: Desk, l
     assert (await ledger.view(view.pause.pause_id))[0].state.journal is Journal.STARTED
 
 
+async def test_only_the_turn_that_claimed_and_started_a_call_puts_it_in_doubt(desk: Desk, ledger: Ledger) -> None:
+    await desk.approved(ledger)
+    short = desk.replica(lease=0.1)
+    turn, (view,) = await short.take_and_claim("s1", requester="ann")
+    await short.begin(turn, view)
+    await desk.lease_over(turn)
+    with pytest.raises(TurnLost):
+        await short.doubt(turn, view, "its lease is over")
+    later = await ledger.take("s1", requester="ann")
+    with pytest.raises(TurnLost):
+        await ledger.doubt(later, view, "not claimed")
+    await ledger.claim(later)
+    await ledger.doubt(later, view, "started by another turn: only begin may find out")
+    assert (await ledger.view(view.pause.pause_id))[0].state.journal is Journal.STARTED
+
+
+async def test_a_result_wakes_others_only_when_nobody_is_at_it(desk: Desk, ledger: Ledger) -> None:
+    turn, (view,) = await desk.claimed(ledger)
+    await ledger.begin(turn, view)
+    hints = await desk.redis.xlen(ledger._keys.inbox)
+    await ledger.finish(turn, view, "1", is_error=False)
+    assert await desk.redis.xlen(ledger._keys.inbox) == hints
+
+
 async def test_a_verdict_that_was_not_consumed_is_open_again_and_says_so(desk: Desk, ledger: Ledger) -> None:
     turn, (view,) = await desk.claimed(ledger)
     await ledger.reopen(turn, view, "it was not consumed")

@@ -100,3 +100,23 @@ async def test_of_a_decision_and_the_expiry_exactly_one_wins(desk: Desk) -> None
             await refused(desk.decide(ledger, view), "expired")
         won.add("decided" if decided is None else "expired")
     assert won
+
+
+async def test_a_call_that_is_done_leaves_the_index_and_keeps_its_verdict(desk: Desk, ledger: Ledger) -> None:
+    await desk.paused(ledger, seconds=-1)
+    (member,) = await desk.redis.zrange(ledger._keys.open, 0, -1)
+    assert await ledger.expire_due() == 1
+    turn, (view,) = await ledger.take_and_claim("s1", requester="ann")
+    await ledger.commit(turn, Commit(completions=(completion(turn, view),)))
+    await desk.redis.hset(await desk.live_key(), await desk.field(":mac"), "x")
+    await desk.redis.zadd(ledger._keys.open, {member: 1})
+    assert await ledger.expire_due() == 0
+    assert await ledger.open_count() == 0
+
+
+async def test_expiring_nothing_tells_nobody(desk: Desk, ledger: Ledger) -> None:
+    await desk.paused(ledger, seconds=60)
+    await desk.redis.zadd(ledger._keys.open, {"a" * 26 + ":0:s9": 1})
+    hints = await desk.redis.xlen(ledger._keys.wake)
+    await ledger.expire_due()
+    assert await desk.redis.xlen(ledger._keys.wake) == hints

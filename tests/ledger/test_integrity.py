@@ -10,7 +10,7 @@ import pytest
 from ledger.desk import Desk, completion, refused
 from sayso_approvals.digest import canonical, digest
 from sayso_approvals.ledger import Ledger
-from sayso_approvals.records import Begin, CallView, Commit, Journal, Verdict, state_of
+from sayso_approvals.records import Begin, CallView, Commit, Journal, Kind, Verdict, state_of
 from sayso_approvals.seal import new_key, seal
 
 
@@ -226,3 +226,67 @@ async def test_a_doubtful_call_whose_record_was_changed_is_not_settled(desk: Des
         ledger.settle(view.pause.pause_id, "c1", action="retry", result=None, by="bob", reason="", attempt=1),
         "integrity",
     )
+
+
+async def test_a_verdict_taken_away_after_the_claim_is_not_told_to_the_model(desk: Desk, ledger: Ledger) -> None:
+    turn, (view,) = await desk.claimed(ledger, desk.call(kind=Kind.CONFIRMATION))
+    live = await desk.live_key()
+    at = (await desk.field(":call")).removesuffix(":call")
+    await desk.redis.hdel(live, f"{at}:word", f"{at}:verdict", f"{at}:vmac")
+    await refused(ledger.commit(turn, Commit(completions=(completion(turn, view),))), "integrity")
+
+
+async def test_a_call_that_is_done_keeps_its_verdict_even_if_its_record_is_changed(desk: Desk, ledger: Ledger) -> None:
+    turn, (view,) = await desk.claimed(ledger, desk.call(kind=Kind.CONFIRMATION))
+    await ledger.commit(turn, Commit(completions=(completion(turn, view),)))
+    live = await desk.live_key()
+    mac = await desk.field(":mac")
+    (archived,) = [key async for key in desk.redis.scan_iter("*:pause:*")]
+    for key in (live, archived):
+        await desk.redis.hset(key, mac, "x")
+    verdict = await desk.redis.hget(live, await desk.field(":verdict"))
+    await refused(desk.decide(desk.replica(), view, Verdict.CANCELLED), "integrity")
+    assert await desk.redis.hget(live, await desk.field(":verdict")) == verdict
+
+
+async def test_a_call_that_went_away_while_it_was_cancelled_leaves_no_trace(
+    desk: Desk, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (view,) = await desk.paused(ledger)
+    await tampered(desk, ":mac", "x")
+    seen = await ledger._now(view.pause.pause_id, "c1")
+
+    async def as_seen(_: object) -> object:
+        return seen
+
+    monkeypatch.setattr(ledger, "_find", as_seen)
+    live = await desk.live_key()
+    await desk.redis.delete(live)
+    await refused(desk.decide(ledger, view, Verdict.CANCELLED), "unknown_call")
+    assert await desk.redis.exists(live) == 0
+
+
+async def test_of_two_who_cancel_a_changed_call_the_second_hears_of_it(desk: Desk, ledger: Ledger) -> None:
+    (view,) = await desk.paused(ledger)
+    await tampered(desk, ":mac", "x")
+    seen = await ledger._now(view.pause.pause_id, "c1")
+    await desk.decide(ledger, view, Verdict.CANCELLED, by="ann")
+    verdict = await desk.redis.hget(await desk.live_key(), await desk.field(":verdict"))
+
+    async def as_seen(_: object) -> object:
+        return seen
+
+    ledger._find = as_seen  # type: ignore[method-assign, assignment]
+    await refused(desk.decide(ledger, view, Verdict.CANCELLED, by="bob"), "integrity")
+    assert await desk.redis.hget(await desk.live_key(), await desk.field(":verdict")) == verdict
+
+
+async def test_a_forged_verdict_stays_on_record_when_it_is_cancelled(desk: Desk, ledger: Ledger) -> None:
+    (view,) = await desk.paused(ledger)
+    live = await desk.live_key()
+    at = (await desk.field(":call")).removesuffix(":call")
+    await desk.decide(ledger, view, Verdict.CANCELLED)
+    assert await desk.redis.hget(live, f"{at}:history") is None, "there was nothing before"
+    await desk.redis.hset(live, mapping={f"{at}:verdict": "forged", f"{at}:vmac": "forged", f"{at}:word": "approved"})
+    await desk.decide(desk.replica(), view, Verdict.CANCELLED)
+    assert await desk.redis.hget(live, f"{at}:history") == "forged\tforged\n"

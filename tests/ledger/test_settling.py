@@ -8,8 +8,10 @@ import pytest
 
 from ledger.desk import Desk, completion, eventually, refused
 from sayso_approvals.ledger import Ledger
+from sayso_approvals.reading import Entry
 from sayso_approvals.records import Begin, CallView, Commit, Journal
 from sayso_approvals.refusals import Refusal
+from sayso_approvals.seal import load_verdict
 
 
 async def doubtful(desk: Desk, ledger: Ledger, timeout_seconds: float = 0.0) -> CallView:
@@ -156,3 +158,59 @@ async def test_a_settlement_says_one_thing_and_says_it_in_json(desk: Desk) -> No
     await refused(
         ledger.settle("p-none", "c1", action="retry", result=None, by="bob", reason="", attempt=1), "unknown_call"
     )
+
+
+@pytest.mark.parametrize("suffix", [":record", ":mac", ":vmac"])
+async def test_what_was_changed_since_the_person_looked_is_not_settled(desk: Desk, suffix: str) -> None:
+    ledger = desk.replica(lease=0.05)
+    view = await doubtful(desk, ledger)
+    look = ledger._now
+    seen = [await ledger._now(view.pause.pause_id, "c1")]
+
+    async def as_seen(pause_id: str, call_id: str) -> Entry | None:
+        return seen.pop() if seen else await look(pause_id, call_id)
+
+    ledger._now = as_seen  # type: ignore[method-assign]
+    await desk.redis.hset(await desk.live_key(), await desk.field(suffix), "x")
+    await refused(
+        ledger.settle(view.pause.pause_id, "c1", action="retry", result=None, by="bob", reason="", attempt=1),
+        "integrity",
+    )
+    (after,) = await desk.replica().view(view.pause.pause_id)
+    assert after.doubtful
+
+
+async def test_what_went_away_since_the_person_looked_is_not_made_anew(desk: Desk) -> None:
+    ledger = desk.replica(lease=0.05)
+    view = await doubtful(desk, ledger)
+    look = ledger._now
+    seen = [await ledger._now(view.pause.pause_id, "c1")]
+
+    async def as_seen(pause_id: str, call_id: str) -> Entry | None:
+        return seen.pop() if seen else await look(pause_id, call_id)
+
+    ledger._now = as_seen  # type: ignore[method-assign]
+    live = await desk.live_key()
+    await desk.redis.delete(live)
+    await refused(
+        ledger.settle(view.pause.pause_id, "c1", action="abandon", result=None, by="b", reason="", attempt=1),
+        "unknown_call",
+    )
+    assert await desk.redis.exists(live) == 0
+
+
+@pytest.mark.parametrize(("action", "result"), [("retry", None), ("result", "1"), ("abandon", None)])
+async def test_who_approved_and_who_settled_both_stay_on_record(desk: Desk, action: str, result: str | None) -> None:
+    ledger = desk.replica(lease=0.05)
+    view = await doubtful(desk, ledger)
+    await desk.paused(ledger, desk.call("c2"), session="s1")
+    await settle(ledger, view, action, result)
+    (name,) = [one for one in await desk.redis.hkeys(await desk.live_key()) if one.endswith(":history")]
+    history = str(await desk.redis.hget(await desk.live_key(), name))
+    (after,) = await ledger.view(view.pause.pause_id)
+    assert after.state.verdict is not None
+    by = {after.state.verdict.by, *(load_verdict(line.split("\t")[0]).by for line in history.splitlines())}
+    assert by == {"ann", "bob"}
+    last = (await ledger.resolve("s1")).last
+    assert last is not None
+    assert last.call.call_id == "c1"

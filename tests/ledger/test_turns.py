@@ -153,6 +153,15 @@ async def test_renewing_keeps_the_turn(desk: Desk) -> None:
     await ledger.commit(turn, Commit(events=("{}",)))
 
 
+async def test_a_renewed_turn_does_not_look_dead_to_others(desk: Desk) -> None:
+    ledger = desk.replica(lease=30)
+    turn = await ledger.take("s1", requester="ann")
+    await desk.redis.zadd(ledger._keys.running, {"s1": 1})
+    assert await ledger.work() == ["s1"]
+    await ledger.renew(turn)
+    assert await ledger.work() == []
+
+
 async def test_a_turn_that_was_lost_cannot_be_renewed_or_used(desk: Desk, ledger: Ledger) -> None:
     old = desk.replica(lease=0.05)
     turn = await old.take("s1", requester="ann")

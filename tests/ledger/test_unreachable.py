@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Self
 
 import pytest
 from redis.asyncio import Redis
@@ -13,6 +14,7 @@ from ledger.desk import Desk, choice, completion, refused
 from sayso_approvals.connect import connect
 from sayso_approvals.ledger import Ledger
 from sayso_approvals.records import AgentId, Begin, Commit, Journal
+from sayso_approvals.refusals import Refusal
 from sayso_approvals.seal import new_key
 from sayso_approvals.server import RedisServer, find_redis_servers, free_port
 
@@ -149,3 +151,86 @@ async def test_a_client_that_does_not_decode_is_a_mistake(redis_url: str) -> Non
     with pytest.raises(ValueError, match="decodes"):
         Ledger(raw, AgentId("shop", "desk"), new_key())
     await raw.aclose()
+
+
+class Swallowing:
+    """Stands before a Redis; connections made while `deaf` pass nothing on, as when a machine vanishes."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.deaf = False
+        self.heard = 0
+        self._server: asyncio.Server | None = None
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        for writer in self._writers:
+            writer.close()
+        self._server.close()
+        await self._server.wait_closed()
+
+    @property
+    def url(self) -> str:
+        assert self._server is not None
+        return f"redis://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/0"
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._writers += [writer, up_writer]
+        while data := await reader.read(65536):
+            if self.deaf:
+                self.heard += 1
+                continue
+            up_writer.write(data)
+            writer.write(await up_reader.read(65536))
+        up_writer.close()
+        writer.close()
+
+
+async def test_a_redis_that_vanished_without_a_word_holds_up_nobody_once_it_is_back(
+    own: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sayso_approvals.batching.PATIENCE", 0.2)
+    async with Swallowing(own.port) as proxy:
+        client = connect(proxy.url)
+        ledger = Ledger(client, AgentId("shop", "desk"), new_key())
+        await ledger.ping()
+        proxy.deaf = True
+        await asyncio.gather(*(refused(ledger.resolve(f"s{n}"), "store_unreachable") for n in range(5)))
+        proxy.deaf = False
+        await ledger.resolve("s1")
+        await client.aclose()
+
+
+async def test_who_stopped_waiting_before_anything_was_sent_gets_no_turn(own: RedisServer) -> None:
+    async with Swallowing(own.port) as proxy:
+        client = connect(proxy.url)
+        ledger = Ledger(client, AgentId("shop", "desk"), new_key())
+        await ledger.ping()
+        proxy.deaf = True
+        first = asyncio.create_task(ledger.ping())
+        while not proxy.heard:  # noqa: ASYNC110  until the connection is busy with it
+            await asyncio.sleep(0)
+        second = asyncio.create_task(ledger.take("s1", requester="ann"))
+        await asyncio.sleep(0)
+        for task in (second, first):
+            task.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)
+        proxy.deaf = False
+        await client.connection_pool.disconnect(inuse_connections=True)
+        assert (await ledger.resolve("s1")).requester is None
+        await client.aclose()
+
+
+async def test_one_refused_command_of_many_spoils_no_other(desk: Desk, ledger: Ledger) -> None:
+    await desk.redis.set(ledger._session("broken")[0], "not a hash")
+    results = await asyncio.gather(
+        *(ledger.take(name, requester="ann") for name in ("s1", "broken", "s2")), return_exceptions=True
+    )
+    assert [getattr(result, "session_id", None) for result in results] == ["s1", None, "s2"]
+    assert isinstance(results[1], Refusal)
