@@ -15,7 +15,7 @@ from sayso_api.runtimeconfig import RuntimeConfig
 from sayso_approvals.connect import connect
 from sayso_approvals.durability import check as check_durability
 from sayso_approvals.gate import compile_gate
-from sayso_approvals.ledger import Ledger
+from sayso_approvals.ledger import LEASE_SECONDS, Ledger
 from sayso_approvals.records import AgentId, CallView
 from sayso_approvals.refusals import Refusal
 from sayso_approvals.seal import load_or_create_key
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from sayso_runtime.tools.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
-
-LEASE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)

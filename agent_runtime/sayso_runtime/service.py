@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from dataclasses import replace
 from typing import Any
 
-from sayso_approvals.ledger import Choice, Ledger, Resolution
+from sayso_approvals.ledger import ELSEWHERE, Choice, Ledger, Resolution
 from sayso_approvals.records import CallView, TaskWrite, Verdict
 from sayso_approvals.refusals import Refusal
 from sayso_runtime import logs
@@ -362,10 +362,13 @@ class RunService:
             [v for v in ready if v.state.verdict and v.state.verdict.verdict is Verdict.APPROVED and not v.state.token]
         )
         turn, claimed = await self._ledger.take_and_claim(session_id, requester=found.requester, any_requester=True)
-        if claimed:
-            await self._turns.carry_out(turn, claimed, _nobody)
-        else:
-            await self._turns.bury(turn, found.task_id if turn.dirty else None)
+        try:
+            if claimed:
+                await self._turns.carry_out(turn, claimed, _nobody)
+            else:
+                await self._turns.bury(turn, found.task_id if turn.dirty else None)
+        finally:
+            await self._ledger.answered(session_id, ELSEWHERE)
 
     async def drain(self, seconds: float) -> None:
         """Takes nothing new and waits for what runs, at most `seconds`."""

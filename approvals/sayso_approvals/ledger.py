@@ -20,6 +20,11 @@ from sayso_approvals.reading import Entry
 from sayso_approvals.records import AgentId, CallView, Commit, TaskWrite, Turn, Verdict
 from sayso_approvals.turns import TurnLost as TurnLost
 
+#: How long a replica that has died keeps its turn, unless told otherwise. All who speak to one agent's ledger agree.
+LEASE_SECONDS = 10.0
+#: The mark of decisions that nobody waits for: made on the command line, carried out by whichever replica comes first.
+ELSEWHERE = "elsewhere"
+
 
 class Ledger(Executing):
     """One agent's pauses, sessions and tasks.
@@ -29,7 +34,7 @@ class Ledger(Executing):
     raise `TurnLost`, having written nothing.
     """
 
-    def __init__(self, redis: Any, agent: AgentId, key: bytes, *, lease_seconds: float = 15.0) -> None:
+    def __init__(self, redis: Any, agent: AgentId, key: bytes, *, lease_seconds: float = LEASE_SECONDS) -> None:
         super().__init__(redis, agent, key, lease_seconds)
 
     # --- sessions and their turns
@@ -186,8 +191,9 @@ class Ledger(Executing):
         """All choices or none, all of one session: raises `malformed_decision`, `already_decided`, `expired`,
         `superseded`, `cancelled`, `unknown_call`, `integrity`.
 
-        Marks the session as answering `decision_id` and wakes the agent's replicas; with `resumes` the caller takes
-        the turn itself, and others only look if it has not within a lease.
+        Marks the session as answering and wakes the agent's replicas: whoever carries it out clears the mark
+        `ELSEWHERE`. With `resumes` the caller takes the turn itself, others only look if it has not within a lease, and
+        the mark is `decision_id`.
         """
         deciding.check_words(choices)
         entries = [await self._find(choice) for choice in choices]
@@ -200,7 +206,7 @@ class Ledger(Executing):
         reply = await self._script(
             "decide",
             session_id,
-            short(decision_id),
+            short(decision_id if resumes else ELSEWHERE),
             self._queue.lease_ms * 4,
             self._queue.lease_ms if resumes else "",
             *arguments,

@@ -2,76 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 
-import httpx
 import pytest
 import pytest_asyncio
 
-from sayso_api.runtimeconfig import AgentIdentity, AgentNode, ModelSettings, RuntimeConfig
 from sayso_runtime.interfaces.asgi import App
-from sayso_runtime.interfaces.http import build_app, loopback_user
-from sayso_runtime.interfaces.metrics import Metrics
-from sayso_runtime.interfaces.serve import serve
 from support.scripted_service import ScriptedService
-
-
-@dataclass
-class Door:
-    """A running server and what is behind it."""
-
-    url: str
-    port: int
-    service: ScriptedService
-    metrics: Metrics
-    http: httpx.AsyncClient
-
-    async def rpc(self, method: str, params: object, **more: object) -> httpx.Response:
-        """One JSON-RPC request; `more` replaces members of the envelope."""
-        return await self.http.post(
-            self.url, json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params, **more}
-        )
-
-
-def config(**more: object) -> RuntimeConfig:
-    """An agent's configuration."""
-    return RuntimeConfig.model_validate(
-        {
-            "agent": AgentIdentity(namespace="shop", name="refund-desk"),
-            "root": AgentNode(name="refund_desk", description="Answers refund questions.", instruction="Help."),
-            "model": ModelSettings(provider="Scripted"),
-            **more,
-        }
-    )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from support.serving import Door
+from support.serving import running as serving
 
 
 @asynccontextmanager
 async def running(wrap: Callable[[App], App] = lambda app: app) -> AsyncIterator[Door]:
-    """A server, stopped at the end. `wrap` may look at what goes between it and the application."""
-    service, metrics, port = ScriptedService(), Metrics(), free_port()
-    app = build_app(service, config(), metrics, identify=loopback_user("ada"))
-    taking = asyncio.Event()
-
-    async def ready() -> None:
-        taking.set()
-
-    serving = asyncio.create_task(serve(wrap(app), "127.0.0.1", port, on_ready=ready, drain_seconds=1))
-    await taking.wait()
-    async with httpx.AsyncClient(timeout=30) as http:
-        yield Door(f"http://127.0.0.1:{port}/", port, service, metrics, http)
-    await service.close()
-    serving.cancel()
-    await asyncio.gather(serving, return_exceptions=True)
+    """A server with a scripted service of its own."""
+    service = ScriptedService()
+    async with serving(service, wrap) as door:
+        yield door
+        await service.close()
 
 
 @pytest.fixture

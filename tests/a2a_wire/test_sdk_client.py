@@ -2,60 +2,30 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pytest
 from a2a.client import ClientConfig, create_client
 from a2a.client.errors import A2AClientError
 from a2a.types import (
-    AgentCard,
-    AgentInterface,
     CancelTaskRequest,
     GetTaskRequest,
-    Message,
     Part,
     Role,
-    SendMessageRequest,
-    StreamResponse,
     SubscribeToTaskRequest,
     Task,
     TaskState,
 )
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
-from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import MessageToDict
 
 from sayso_approvals.records import Verdict
 from sayso_approvals.refusals import Refusal
 from sayso_runtime.messages import Answer, CallPart, NamedDecision, ResultPart, UniformDecision
 from support.scripted_service import Turn, ask
+from support.sdk_client import all_of, client_of, data, request
 
 REFUND = ask("c1", "refund", hint="A refund of 20", order_id="A-1", amount=20)
-
-
-async def client_of(door: Any, version: str, *, streaming: bool) -> Any:
-    """The SDK's client for the agent, as its card describes it, held to one generation."""
-    config = ClientConfig(httpx_client=door.http, streaming=streaming)
-    if version == "1.0":
-        return await create_client(door.url, config)
-    async with await create_client(door.url, ClientConfig(httpx_client=door.http)) as full:
-        card = AgentCard()
-        card.CopyFrom(full._card)
-    del card.supported_interfaces[:]
-    card.supported_interfaces.append(AgentInterface(url=door.url, protocol_binding="JSONRPC", protocol_version=version))
-    return await create_client(card, config)
-
-
-def request(*parts: Part, **ids: str) -> SendMessageRequest:
-    return SendMessageRequest(message=Message(message_id=uuid.uuid4().hex, role=Role.ROLE_USER, parts=parts, **ids))
-
-
-def data(value: Any, metadata: Any = None) -> Part:
-    return ParseDict({"data": value, "metadata": metadata or {}}, Part())
-
-
-async def all_of(client: Any, message: SendMessageRequest) -> list[StreamResponse]:
-    return [event async for event in client.send_message(message)]
 
 
 @pytest.mark.parametrize("version", ["1.0", "0.3"])

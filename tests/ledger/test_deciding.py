@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ledger.desk import Desk, choice, completion, refused
-from sayso_approvals.ledger import Choice, Ledger
+from sayso_approvals.ledger import ELSEWHERE, Choice, Ledger
 from sayso_approvals.records import Commit, Kind, Verdict
 
 
@@ -145,11 +145,19 @@ async def test_a_verdict_after_the_time_is_over_expires_the_call_instead(desk: D
 async def test_a_session_is_answering_until_the_answer_has_gone_out(desk: Desk, ledger: Ledger) -> None:
     (view,) = await desk.paused(ledger)
     assert not (await ledger.resolve("s1")).answering
-    await ledger.decide([choice(view)], by="ann", via="chat", decision_id="d1")
+    await ledger.decide([choice(view)], by="ann", via="chat", decision_id="d1", resumes=True)
     assert (await desk.replica().resolve("s1")).answering
     await ledger.answered("s1", "another")
     assert (await ledger.resolve("s1")).answering
     await ledger.answered("s1", "d1")
+    assert not (await ledger.resolve("s1")).answering
+
+
+async def test_a_decision_that_nobody_waits_for_is_answered_by_who_carries_it_out(desk: Desk, ledger: Ledger) -> None:
+    (view,) = await desk.paused(ledger)
+    await ledger.decide([choice(view)], by="ann", via="cli", decision_id="d1")
+    assert (await ledger.resolve("s1")).answering
+    await ledger.answered("s1", ELSEWHERE)
     assert not (await ledger.resolve("s1")).answering
 
 

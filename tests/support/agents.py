@@ -10,11 +10,11 @@ from typing import Any
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 from redis.asyncio import Redis
+
 from sayso_api.runtimeconfig import ModelSettings, ScriptedCall, ScriptedTurn
 from sayso_approvals.gate import Judgement
 from sayso_approvals.ledger import Ledger
 from sayso_approvals.records import AgentId, Verdict
-
 from sayso_runtime.engine.adk.engine import AdkEngine
 from sayso_runtime.messages import Answer, Inbound, NamedDecision, Task, TextPart, UniformDecision
 from sayso_runtime.models.build import build_model
