@@ -21,9 +21,9 @@ async def test_a_resume_in_another_process_runs_the_tool_once_and_calls_no_model
         assert (await shop.a.model_calls(), await shop.b.model_calls()) == (1, 0)
         await shop.a.kill()
 
-        shop.touch("hold-before")
+        shop.touch("hold-refund-before")
         sent = asyncio.create_task(shop.b.decide(APPROVE, "s1"))
-        await shop.there("at-before")
+        await shop.there("at-refund-before")
         assert await shop.b.model_calls() == 0
         shop.touch("go")
         done = await sent
@@ -50,7 +50,7 @@ async def test_a_replica_that_was_stopped_before_it_sent_a_call_does_not_send_it
         await until(doubtful, "the other replica takes over")
         await shop.settle("s1", "abandon")
         done = await shop.b.becomes(paused["id"], "completed")
-        assert "bob abandoned it" in reply(done)
+        assert "bob abandoned it" in await shop.told("s1")
 
         shop.a.process.send(signal.SIGCONT)
         answer = await heard(sent)

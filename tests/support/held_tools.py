@@ -4,10 +4,10 @@
 
 Everything is said and heard through files in $HELD_DIR:
 
-    effects         one JSON line per effect, {"tool", "order", "pid"}, safe on the disk before the tool goes on
-    hold-before     while it exists, a tool that comes to this point writes `at-before` and waits until `go` exists
-    hold-after      the same between the effect and the answer
-    drop            the server commits, then resets all of its connections instead of answering
+    effects                one JSON line per effect, {"tool", "order", "pid"}, safe on the disk before the tool goes on
+    hold-<tool>-before     while it exists, the tool writes `at-<tool>-before` before its effect, and waits for `go`
+    hold-<tool>-after      the same between the effect and the answer
+    drop                   the server commits, then resets all of its connections instead of answering
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ DROP: list[Callable[[], None]] = []
 
 async def act(tool: str, order: str) -> str:
     """The effect, with the points around it."""
-    await _point("before")
+    await _point(tool, "before")
     _note(tool, order)
-    await _point("after")
+    await _point(tool, "after")
     if (_directory() / "drop").exists():
         for drop in DROP:
             drop()
@@ -62,11 +62,11 @@ def _directory() -> Path:
     return Path(os.environ["HELD_DIR"])
 
 
-async def _point(name: str) -> None:
+async def _point(tool: str, when: str) -> None:
     directory = _directory()
-    if not (directory / f"hold-{name}").exists():
+    if not (directory / f"hold-{tool}-{when}").exists():
         return
-    (directory / f"at-{name}").touch()
+    (directory / f"at-{tool}-{when}").touch()
     while not (directory / "go").exists():
         await asyncio.sleep(0.01)
 

@@ -1,4 +1,4 @@
-"""Whom a test kills, and the script that its agent follows."""
+"""Whom a test kills, and the scripts that its agent follows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from support.agents import call, calls, says
 from support.processes import Shop, script
 
 REFUND = script(calls(call("refund", "c1", order="A-1")), says("Refunded."))
+#: A function of the agent's own process, and a tool of a server.
+TWO_TOOLS = script(calls(call("refund", "c1", order="A-1"), call("charge", "c2", order="A-2")), says("Both."))
 
 
-def one_call(tool: str, name: str = "c1") -> ModelSettings:
-    """A model that makes one call, and then quotes what it was told of it."""
-    return script(calls(call(tool, name, order="A-1")))
+def one_call(tool: str) -> ModelSettings:
+    """A model that makes one call, and then says so."""
+    return script(calls(call(tool, "c1", order="A-1")), says("Done."))
 
 
 async def heard(sent: asyncio.Task[Json]) -> Json | Exception:
@@ -52,8 +54,5 @@ class Victims:
             await shop.a.ready()
 
 
-VICTIMS = [
-    pytest.param(Victims(agent=True, redis=False), id="agent"),
-    pytest.param(Victims(agent=False, redis=True), id="redis"),
-    pytest.param(Victims(agent=True, redis=True), id="both"),
-]
+AGENT, REDIS, BOTH = Victims(agent=True, redis=False), Victims(agent=False, redis=True), Victims(agent=True, redis=True)
+VICTIMS = [pytest.param(AGENT, id="agent"), pytest.param(REDIS, id="redis"), pytest.param(BOTH, id="both")]

@@ -18,8 +18,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,11 +80,16 @@ class Process:
 
     def start(self) -> None:
         """Starts it; an older one has to have ended."""
-        assert self.popen is None or self.popen.poll() is not None, f"{self.log.name} still runs"
+        assert not self.runs, f"{self.log.name} still runs"
         with self.log.open("ab") as out:
             self.popen = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=self.environment
             )
+
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self.popen is not None and self.popen.poll() is None
 
     @property
     def pid(self) -> int:
@@ -104,8 +110,8 @@ class Process:
 
     async def kill(self) -> None:
         """SIGKILL, and waits until it is gone; nothing when it is gone already."""
-        if self.popen is not None and self.popen.poll() is None:
-            self.popen.kill()
+        if self.runs:
+            self.send(signal.SIGKILL)
             await self.ended()
 
     def said(self, words: str) -> bool:
@@ -116,7 +122,7 @@ class Process:
         """Waits until a GET is answered with anything below 500. Fails with the log's end when the process dies."""
 
         async def answered() -> bool:
-            if self.popen is None or self.popen.poll() is not None:
+            if not self.runs:
                 raise AssertionError(f"it ended: {self.log.read_text('utf-8', 'replace')[-3000:]}")
             try:
                 async with a2a03.client() as http:
@@ -231,10 +237,15 @@ class Shop:
         for name in names:
             (self.held / name).touch()
 
-    def clear(self) -> None:
-        """Forgets every hold and every effect: a test on shared processes begins with it."""
+    async def whole(self) -> None:
+        """Brings back what is dead, and forgets every hold and every effect: so begins a test on shared processes."""
         for file in self.held.iterdir():
             file.unlink()
+        if self.redis.pid is None:
+            await self.redis.start()
+        if self.tools is not None and not self.tools.runs:
+            await self.start_tools()
+        await asyncio.gather(*(replica.ready() if replica.process.runs else replica.start() for replica in self.replicas))
 
     async def there(self, name: str) -> None:
         """Waits for a file."""
@@ -263,6 +274,21 @@ class Shop:
         found = [view for view in views if (view.pause.session_id, view.call.call_id) == (session, call_id)]
         assert len(found) == 1, f"{call_id} of {session} is there {len(found)} times"
         return found[0]
+
+    async def events(self, session: str) -> list[Json]:
+        """What the session's history holds, oldest first: what the model is shown."""
+        async with self.ledger() as ledger:
+            return [json.loads(text) for text in await ledger.events(session)]
+
+    async def told(self, session: str, call_id: str = "c1") -> str:
+        """The last answer about a call that the model was given, as JSON text."""
+        responses = [
+            part["functionResponse"]
+            for event in await self.events(session)
+            for part in (event.get("content") or {}).get("parts", [])
+            if "functionResponse" in part
+        ]
+        return next(json.dumps(one["response"]) for one in reversed(responses) if one["id"] == call_id)
 
     async def decide_aside(self, session: str, verdict: Verdict, by: str = "bob") -> None:
         """Records a verdict about the session's open call, as the command line does, without any agent's help."""
@@ -385,6 +411,18 @@ async def start(shop: Shop) -> None:
     except BaseException:
         await shop.close()
         raise
+
+
+@contextmanager
+def shared(directory: Path, model: ModelSettings, **more: Any) -> Iterator[Shop]:
+    """`running` for a whole module of tests, away from the event loops of its tests. Each begins with `whole`."""
+    with ThreadPoolExecutor(1) as apart:
+        shop = prepare(directory, model, **more)
+        apart.submit(asyncio.run, start(shop)).result()
+        try:
+            yield shop
+        finally:
+            apart.submit(asyncio.run, shop.close()).result()
 
 
 @asynccontextmanager
