@@ -21,7 +21,7 @@ def run_apart(work: Coroutine[Any, Any, Any]) -> Any:
         return pool.submit(asyncio.run, work).result()
 
 
-@pytest.fixture(scope="session", params=find_redis_servers(), ids=str)
+@pytest.fixture(scope="session", params=find_redis_servers(), ids=lambda path: path.name)
 def redis_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """A running redis-server with appendfsync always; one for each path in SAYSO_TEST_REDIS_SERVERS."""
     binary: Path = request.param

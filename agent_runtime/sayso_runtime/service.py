@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from sayso_runtime.messages import (
     task_from_json,
     task_to_json,
 )
+from sayso_runtime.runs import LiveRun, guarded, nothing_to_clear, replay
 from sayso_runtime.turns import Turns
 
 log = logging.getLogger(__name__)
@@ -41,66 +42,6 @@ Reachable = Callable[[Sequence[CallView]], Awaitable[None]]
 
 async def _everything_reachable(views: Sequence[CallView]) -> None:
     del views
-
-
-class LiveRun:
-    """A run in progress; see `service_api.Run`."""
-
-    def __init__(self, task: Task, answered: Callable[[], Awaitable[None]]) -> None:
-        self._task = task
-        self._answered = answered
-        self._log: list[RunEvent] = []
-        self._news = asyncio.Event()
-        self._error: Exception | None = None
-        self._ended: Task | None = None
-
-    @property
-    def task(self) -> Task:
-        """The task as it was when the run was accepted, or as it began."""
-        return self._task
-
-    def emit(self, event: RunEvent) -> None:
-        """Adds an event for whoever listens, now or later."""
-        if isinstance(event, Began):
-            self._task = event.task
-        if isinstance(event, Ended):
-            self._ended = event.task
-        self._log.append(event)
-        self._news.set()
-
-    def fail(self, error: Exception) -> None:
-        """Ends the run with an error."""
-        self._error = error
-        self._news.set()
-
-    async def events(self) -> AsyncIterator[RunEvent]:
-        """All events from the first; may be iterated by several listeners."""
-        position = 0
-        while True:
-            while position < len(self._log):
-                event = self._log[position]
-                position += 1
-                yield event
-                if isinstance(event, Ended):
-                    return
-            if self._error is not None:
-                raise self._error
-            news = self._news
-            if position == len(self._log) and self._error is None:
-                await news.wait()
-                if self._news is news:
-                    self._news = asyncio.Event()
-
-    async def result(self) -> Task:
-        """Waits for the end."""
-        async for event in self.events():
-            if isinstance(event, Ended):
-                return event.task
-        raise RuntimeError("a run ended without an end")
-
-    async def answered(self) -> None:
-        """The answer is out."""
-        await self._answered()
 
 
 class RunService:
@@ -146,7 +87,7 @@ class RunService:
         if found.requester is not None and found.requester != inbound.requester:
             raise Refusal("not_found", f"session {session_id} does not exist")
         if found.answer is not None:
-            return _replay(task_from_json(found.answer, 0))
+            return replay(task_from_json(found.answer, 0))
         task = _named(inbound, session_id, found)
         if inbound.decision is not None:
             return await self._decide(inbound, session_id, found, task)
@@ -209,7 +150,7 @@ class RunService:
     async def _message(self, inbound: Inbound, session_id: str, found: Resolution, task: Task | None) -> LiveRun:
         waiting = [view for view in found.calls if view.open or view.doubtful]
         if waiting and not (self._while_paused == "CancelPause" and all(view.open for view in waiting)):
-            return _replay(await self._turns.load(waiting[0].pause.task_id))
+            return replay(await self._turns.load(waiting[0].pause.task_id))
         if task is not None and task.state.terminal:
             raise Refusal(
                 "not_found",
@@ -228,7 +169,7 @@ class RunService:
             run_id=uuid.uuid4().hex,
             history=(message,),
         )
-        run = LiveRun(fresh, _nothing_to_clear)
+        run = LiveRun(fresh, nothing_to_clear)
         self._remember(run, session_id, inbound.message_id)
         self._spawn(run, self._run_message(run, inbound, fresh, found.task_id))
         return run
@@ -379,7 +320,7 @@ class RunService:
     # --- keeping runs
 
     def _spawn(self, run: LiveRun, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(_guarded(run, work))
+        task = asyncio.create_task(guarded(run, work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -410,27 +351,6 @@ def _named(inbound: Inbound, session_id: str, found: Resolution) -> Task | None:
 
 def _choice(view: CallView, verdict: Verdict) -> Choice:
     return Choice(view.pause.pause_id, view.call.call_id, view.call.digest, verdict)
-
-
-def _replay(task: Task) -> LiveRun:
-    run = LiveRun(task, _nothing_to_clear)
-    run.emit(Began(task))
-    run.emit(Ended(task))
-    return run
-
-
-async def _guarded(run: LiveRun, work: Coroutine[Any, Any, None]) -> None:
-    try:
-        await work
-    except Refusal as refusal:
-        run.fail(refusal)
-    except Exception as error:
-        log.exception("the run of task %s failed", run.task.id)
-        run.fail(error)
-
-
-async def _nothing_to_clear() -> None:
-    return None
 
 
 def _nobody(event: RunEvent) -> None:

@@ -7,9 +7,9 @@ import contextlib
 
 import pytest
 from redis.asyncio import Redis
+
 from sayso_approvals.records import Verdict
 from sayso_approvals.refusals import Refusal
-
 from sayso_runtime.messages import Task, TaskState
 from sayso_runtime.worker import Worker
 from support.agents import Counter, Replica, agent, call, calls, reply, says
@@ -60,9 +60,7 @@ async def test_a_decision_after_the_end_is_refused_as_expired_even_before_anybod
 async def test_on_timeout_reject_says_rejected_and_still_that_nobody_decided(redis: Redis) -> None:
     seen = Counter()
     model = seen.model(calls(call("refund", "c1", order="A")))
-    replica = Replica(
-        redis, agent("desk", model, [seen.tool("refund")]), ["refund"], timeout=0.2, on_timeout="Reject"
-    )
+    replica = Replica(redis, agent("desk", model, [seen.tool("refund")]), ["refund"], timeout=0.2, on_timeout="Reject")
     done = await _ended(replica, await replica.say("go"))
     assert "Rejected" in reply(done)
     assert "nobody decided" in reply(done)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+
 from sayso_approvals.digest import canonical, digest
 from sayso_approvals.refusals import Refusal
-
 from sayso_runtime.messages import TaskState
 from support.agents import Counter, Replica, agent, call, calls, reply
 

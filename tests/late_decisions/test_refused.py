@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from redis.asyncio import Redis
-from sayso_approvals.refusals import Refusal
 
+from sayso_approvals.refusals import Refusal
 from sayso_runtime.messages import TaskState
 from support.agents import Counter, Replica, agent, call, calls, reply, says
 
@@ -105,9 +105,7 @@ async def test_the_same_message_again_gets_the_first_answer_again(redis: Redis) 
 async def test_a_pause_can_be_superseded_where_the_agent_says_so(redis: Redis) -> None:
     seen = Counter()
     model = seen.model(calls(call("refund", "c1", order="A")), says("Gave up."), says("Next."))
-    replica = Replica(
-        redis, agent("desk", model, [seen.tool("refund")]), ["refund"], while_paused="CancelPause"
-    )
+    replica = Replica(redis, agent("desk", model, [seen.tool("refund")]), ["refund"], while_paused="CancelPause")
     await replica.say("go")
     done = await replica.say("forget it")
     assert reply(done) == "Next."

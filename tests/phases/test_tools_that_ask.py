@@ -9,8 +9,8 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext
 from redis.asyncio import Redis
-from sayso_approvals.records import Kind, Verdict
 
+from sayso_approvals.records import Kind, Verdict
 from sayso_runtime.messages import Answer, TaskState
 from support.agents import Counter, Replica, agent, call, calls, reply, says, verdict
 

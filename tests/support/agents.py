@@ -26,9 +26,9 @@ AGENT = AgentId("shop", "refund-desk")
 _ids = itertools.count(1)
 
 
-def call(name: str, id: str | None = None, **args: Any) -> ScriptedCall:
+def call(name: str, call_id: str | None = None, **args: Any) -> ScriptedCall:
     """One call of a scripted reply."""
-    return ScriptedCall(name=name, args=args, id=id)
+    return ScriptedCall(name=name, args=args, id=call_id)
 
 
 def says(text: str) -> ScriptedTurn:

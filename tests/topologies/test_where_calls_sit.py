@@ -10,7 +10,7 @@ from google.adk.workflow import JoinNode, Workflow
 from redis.asyncio import Redis
 
 from sayso_runtime.messages import Task, TaskState
-from support.agents import Counter, Replica, agent, call, calls, reply, says
+from support.agents import Counter, Replica, agent, call, calls, says
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # ADK's own, about its older agent classes
 
@@ -68,9 +68,7 @@ def _worker(seen: Counter, n: int) -> object:
 
 async def test_agents_in_sequence(redis: Redis) -> None:
     seen = Counter()
-    script = [
-        reply for n in (1, 2) for reply in (calls(call(f"refund{n}", f"c{n}", order=str(n))), says(f"w{n} done"))
-    ]
+    script = [said for n in (1, 2) for said in (calls(call(f"refund{n}", f"c{n}", order=str(n))), says(f"w{n} done"))]
     workers = [agent(f"w{n}", seen.model(*script), [seen.tool(f"refund{n}")]) for n in (1, 2)]
     replica = Replica(redis, SequentialAgent(name="seq", sub_agents=workers), ["refund1", "refund2"])
 
