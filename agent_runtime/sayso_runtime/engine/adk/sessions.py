@@ -165,7 +165,8 @@ class LedgerSessions(BaseSessionService):
         known.note(event)
         scope.events.append(event.model_dump_json(exclude_none=True, by_alias=True))
         for response in event.get_function_responses():
-            if event.author != "user" and response.id in scope.claimed and response.id not in scope.doubts:
+            waits = response.id in scope.doubts or response.id in scope.unsent  # it is a placeholder, and no answer
+            if event.author != "user" and response.id in scope.claimed and not waits:
                 scope.told.add(response.id)
 
     # --- what ADK calls
