@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import getpass
 import os
 import sys
@@ -25,8 +26,16 @@ def main(argv: list[str] | None = None) -> int:
         default=10.0,
         help="how long a replica that has died keeps a session from the others (default: %(default)g)",
     )
+    parser.add_argument(
+        "--grace-seconds",
+        type=_positive,
+        default=15.0,
+        help="how long calls that run at a stop may take beyond the longest time-out of a tool server "
+        "(default: %(default)g)",
+    )
     given = parser.parse_args(argv)
 
+    gc.disable()  # what is imported from here on stays; looking for garbage in it again and again costs a tenth of the start
     os.environ.setdefault("ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS", "false")  # arguments do not belong in traces
     from sayso_api.secretenv import PROVIDER_VARIABLES
     from sayso_runtime.logs import configure
@@ -45,6 +54,7 @@ def main(argv: list[str] | None = None) -> int:
         replica=given.replica,
         user=given.user or getpass.getuser(),
         lease_seconds=given.lease_seconds,
+        grace_seconds=given.grace_seconds,
     )
     try:
         import uvloop

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +27,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+GRACE_SECONDS = 15.0
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """What the command line says. `user`: who a caller on loopback is, where nothing else authenticates."""
+    """What the command line says. `user`: who a caller on loopback is, where nothing else authenticates.
+
+    `grace_seconds`: how long what runs at a stop may take beyond the longest time-out of a tool server.
+    """
 
     config: Path
     redis_url: str
@@ -39,6 +45,7 @@ class ProcessSettings:
     replica: str
     user: str
     lease_seconds: float = LEASE_SECONDS
+    grace_seconds: float = GRACE_SECONDS
 
 
 def load_config(path: Path) -> RuntimeConfig:
@@ -193,20 +200,32 @@ async def serve(
         log.warning("redis: %s", warning)
     agent.report()
     app = build_app(agent.service, config, metrics, identify=loopback_user(settings.user))
-    drain = max([server.timeout_seconds for server in config.servers], default=0.0) + 15.0
+    grace = max([server.timeout_seconds for server in config.servers], default=0.0) + settings.grace_seconds
     worker = Worker(ledger, agent.service.go_on, settings.replica, lease=settings.lease_seconds)
     background = asyncio.create_task(worker.run())
     watch = asyncio.create_task(_watch(agent, ledger, metrics))
+
+    until: list[float] = []  # on the monotonic clock: one end for all that is waited for, however it is divided
+
+    def stop() -> None:
+        until.append(time.monotonic() + (0.0 if until else grace))
+        background.cancel()
+        agent.service.stop()
 
     async def ready() -> None:
         await rehearse()
         gc.collect()
         gc.freeze()  # what is loaded now stays: later collections need not look at it
+        gc.enable()
         agent.readiness.warm = True
 
     try:
-        await serve_http(app, settings.host, settings.port, on_ready=ready, drain_seconds=drain)
-        await agent.service.drain(drain)
+        await serve_http(app, settings.host, settings.port, on_ready=ready, on_stop=stop, drain_seconds=grace)
+        if not until:
+            stop()
+        left = max(0.0, until[-1] - time.monotonic())
+        log.info("no request is left: at most %.1f s for what runs without one", left)
+        await asyncio.gather(agent.service.drain(left), worker.finish(left))
     finally:
         for task in (background, watch):
             task.cancel()

@@ -311,9 +311,13 @@ class RunService:
         finally:
             await self._ledger.answered(session_id, ELSEWHERE)
 
+    def stop(self) -> None:
+        """Takes nothing new from now on."""
+        self._draining = True
+
     async def drain(self, seconds: float) -> None:
         """Takes nothing new and waits for what runs, at most `seconds`."""
-        self._draining = True
+        self.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 

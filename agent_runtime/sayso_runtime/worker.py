@@ -27,16 +27,21 @@ class Worker:
         self._lease = lease
         self._busy: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Until cancelled."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._listen())
-                group.create_task(self._expire())
-        finally:
-            for task in self._tasks:
-                task.cancel()
+        """Until cancelled. What it has begun by then goes on: see `finish`."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._listen())
+            group.create_task(self._expire())
+
+    async def finish(self, seconds: float) -> None:
+        """Waits for what was begun, at most `seconds`, and cancels the rest. What could not go on yet is left alone."""
+        self._stopping.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        for task in self._tasks:
+            task.cancel()
 
     async def _listen(self) -> None:
         pause = FIRST_RETRY
@@ -70,10 +75,19 @@ class Worker:
                 except Exception:
                     log.exception("session %s could not go on", session_id)
                     return
-                await asyncio.sleep(pause)
+                if await self._stops_within(pause):
+                    return
                 pause = min(pause * 2, LAST_RETRY)
         finally:
             self._busy.discard(session_id)
+
+    async def _stops_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _expire(self) -> None:
         while True:

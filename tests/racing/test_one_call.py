@@ -13,7 +13,9 @@ from support.processes import Shop
 ROUNDS = 3
 
 
-@pytest.mark.parametrize("decision", [pytest.param(APPROVE, id="without-ids"), pytest.param(batch(c2="approve"), id="by-id")])
+@pytest.mark.parametrize(
+    "decision", [pytest.param(APPROVE, id="without-ids"), pytest.param(batch(c2="approve"), id="by-id")]
+)
 async def test_of_fifty_deciders_one_wins_and_the_tool_runs_once_and_the_others_hear_who_and_when(
     shop: Shop, new_session: Callable[[], str], decision: Json
 ) -> None:

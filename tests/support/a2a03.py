@@ -28,6 +28,10 @@ class Refused(Exception):  # noqa: N818
         return str(self.data.get("code", ""))
 
 
+class Unanswered(Exception):  # noqa: N818
+    """The server answered with something that is no JSON-RPC, as servers do that are stopped."""
+
+
 def client() -> httpx.AsyncClient:
     """A client with connections of its own. Nothing is encrypted here, so no certificates are loaded either."""
     return httpx.AsyncClient(verify=False, trust_env=False, timeout=60.0)
@@ -68,7 +72,9 @@ def get_task(task_id: str) -> Json:
 
 
 def read(response: httpx.Response) -> Json:
-    """The JSON-RPC answer."""
+    """The JSON-RPC answer. Raises `Unanswered`."""
+    if "json" not in response.headers.get("content-type", ""):
+        raise Unanswered(f"HTTP {response.status_code}: {response.text[:200]}")
     answer: Json = response.json()
     return answer
 

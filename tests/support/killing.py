@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from sayso_api.runtimeconfig import ModelSettings
-from support.a2a03 import Json, Refused
+from support.a2a03 import Json, Refused, Unanswered
 from support.agents import call, calls, says
 from support.processes import Shop, script
 
@@ -26,7 +26,7 @@ def one_call(tool: str) -> ModelSettings:
 async def heard(sent: asyncio.Task[Json]) -> Json | Exception:
     """What a client got whose agent may have died before it answered."""
     (answer,) = await asyncio.gather(sent, return_exceptions=True)
-    assert isinstance(answer, dict | Refused | httpx.TransportError), repr(answer)
+    assert isinstance(answer, dict | Refused | Unanswered | httpx.TransportError), repr(answer)
     return answer
 
 

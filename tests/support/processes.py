@@ -245,7 +245,9 @@ class Shop:
             await self.redis.start()
         if self.tools is not None and not self.tools.runs:
             await self.start_tools()
-        await asyncio.gather(*(replica.ready() if replica.process.runs else replica.start() for replica in self.replicas))
+        await asyncio.gather(
+            *(replica.ready() if replica.process.runs else replica.start() for replica in self.replicas)
+        )
 
     async def there(self, name: str) -> None:
         """Waits for a file."""

@@ -111,7 +111,9 @@ async def test_an_approval_that_names_the_outcome_runs_the_call_once_more(
     assert execution_of(await shop.call(session)) == "succeeded"
 
 
-@pytest.mark.parametrize("decision", [pytest.param(REJECT, id="without-ids"), pytest.param(by_id({QUESTION: "reject"}), id="by-id")])
+@pytest.mark.parametrize(
+    "decision", [pytest.param(REJECT, id="without-ids"), pytest.param(by_id({QUESTION: "reject"}), id="by-id")]
+)
 async def test_a_rejection_leaves_it_and_the_model_hears_that_nobody_knows(
     shop: Shop, session: str, decision: Json
 ) -> None:
@@ -136,9 +138,7 @@ async def test_a_value_given_for_the_outcome_is_what_the_model_hears(shop: Shop,
     assert shop.effects() == ["charge"]
 
 
-async def test_a_call_that_is_run_again_can_be_in_doubt_again_under_a_name_of_its_own(
-    shop: Shop, session: str
-) -> None:
+async def test_a_call_that_is_run_again_can_be_in_doubt_again_under_a_name_of_its_own(shop: Shop, session: str) -> None:
     await in_doubt(shop, session, commits_and_drops_the_connection)
     shop.touch("drop")
     waiting = await accepted(lambda: shop.a.decide(by_id({QUESTION: "approve"}), session))

@@ -29,12 +29,14 @@ async def serve(
     port: int,
     *,
     on_ready: Callable[[], Awaitable[None]] | None = None,
+    on_stop: Callable[[], None] | None = None,
     drain_seconds: float = 15.0,
 ) -> None:
     """Serves `app` until SIGTERM, SIGINT or cancellation; a second signal does not wait for what still runs.
 
-    `on_ready` is awaited once connections are taken. At the end no more are taken, and running requests get
-    `drain_seconds` before they are cancelled. Raises `OSError`, naming the address, where it cannot be bound.
+    `on_ready` is awaited once connections are taken, `on_stop` called at each signal. At the end no more are taken, and
+    running requests get `drain_seconds` before they are cancelled. Raises `OSError`, naming the address, where it
+    cannot be bound.
     """
     # The server is the slowest import of a door and of no use to those who only build the application.
     import uvicorn
@@ -58,7 +60,7 @@ async def serve(
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
             # uvicorn raises a signal again at its end, which would skip what the caller still has to close.
-            with _stopped_by_signals(self):
+            with _stopped_by_signals(self, on_stop or (lambda: None)):
                 yield
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -95,10 +97,11 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+def _stopped_by_signals(server: uvicorn.Server, on_stop: Callable[[], None]) -> Iterator[None]:
     loop = asyncio.get_running_loop()
 
     def stop(name: str) -> None:
+        on_stop()
         if server.should_exit:
             server.force_exit = True
             return
