@@ -16,7 +16,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """An agent that makes one gated call, c1, and then another one, c2."""
     first, second = call("refund", "c1", order="first"), call("refund", "c2", order="second")
     model = script(calls(first), calls(second), says("Both."))
-    with shared(tmp_path_factory.mktemp("shop") / "s", model, replicas=2) as shop:
+    with shared(tmp_path_factory.mktemp("shop") / "s", model, replicas=2, stops=True) as shop:
         yield shop
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Callable
 
-from support.a2a03 import APPROVE, asked, reply, state
+import pytest
+
+from support.a2a03 import APPROVE, Refused, asked, reply, state
 from support.deciders import decide_at_once, outcome
 from support.processes import Shop
 
@@ -36,6 +39,30 @@ async def test_of_fifty_approvals_without_ids_that_arrive_before_the_first_answe
         assert asked(await shop.b.task(paused["id"])) == [("c2", "refund")]
         assert (await shop.call(session, "c2")).open
         assert shop.effects() == ["refund"]
+
+
+async def test_an_approval_without_ids_that_arrives_before_the_second_question_was_heard_does_not_mean_the_second_call(
+    shop: Shop, new_session: Callable[[], str]
+) -> None:
+    await shop.whole()
+    session = new_session()
+    paused = await shop.a.say("Refund", session)
+    shop.touch("stop-at-paused")
+    first = asyncio.create_task(shop.a.decide(APPROVE, session))
+    await shop.there("stopped-at-paused")
+
+    assert asked(await shop.b.task(paused["id"])) == [("c2", "refund")]
+    with pytest.raises(Refused) as refused:
+        await shop.b.decide(APPROVE, session)
+    assert (refused.value.code, refused.value.data["decidedBy"]) == ("already_decided", "alice")
+    assert [one["id"] for one in refused.value.data["interruptions"]] == ["c2"]
+    assert (await shop.call(session, "c2")).open
+
+    shop.a.process.send(signal.SIGCONT)
+    assert asked(await first) == [("c2", "refund")]
+    assert shop.effects() == ["refund"]
+    assert reply(await shop.b.decide(APPROVE, session)) == "Both."
+    assert shop.effects() == ["refund", "refund"]
 
 
 async def test_every_approval_that_counted_ran_one_call_however_they_fell(

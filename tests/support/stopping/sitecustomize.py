@@ -5,6 +5,7 @@ With this folder on PYTHONPATH, and a file `stop-at-<point>` in $HELD_DIR, the p
 
     claimed     the decided call is claimed, its start is not on record yet
     begun       its start is on record, and the last look at the lease before sending is still to come
+    paused      a new pause is stored, and its client has not been told
 
 Nothing else changes: after SIGCONT the process goes on in the very next line of its own code.
 """
@@ -19,7 +20,7 @@ from typing import Any
 from sayso_approvals.ledger import Ledger
 from sayso_runtime.engine.api import Scope
 
-_begin, _check_call = Ledger.begin, Scope.check_call
+_begin, _check_call, _commit = Ledger.begin, Scope.check_call, Ledger.commit
 
 
 def _stop(point: str) -> None:
@@ -41,5 +42,12 @@ def check_call(self: Scope, call: Any) -> None:
     _check_call(self, call)
 
 
+async def commit(self: Ledger, turn: Any, written: Any) -> None:
+    await _commit(self, turn, written)
+    if written.pause is not None:
+        _stop("paused")
+
+
 Ledger.begin = begin  # type: ignore[method-assign]
+Ledger.commit = commit  # type: ignore[method-assign]
 Scope.check_call = check_call  # type: ignore[method-assign]
