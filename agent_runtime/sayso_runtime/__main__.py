@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     given = parser.parse_args(argv)
 
-    gc.disable()  # what is imported from here on stays; looking for garbage in it again and again costs a tenth of the start
+    gc.disable()  # what is imported now stays: looking for garbage in it costs a tenth of the start
     os.environ.setdefault("ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS", "false")  # arguments do not belong in traces
     from sayso_api.secretenv import PROVIDER_VARIABLES
     from sayso_runtime.logs import configure
