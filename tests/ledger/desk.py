@@ -136,7 +136,7 @@ def completion(turn: Turn, view: CallView) -> Completion:
 
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
     """Looks again and again until it is so; the test's own time limit ends it otherwise."""
-    while not await condition():  # noqa: ASYNC110  what it waits for happens in Redis
+    while not await condition():
         await asyncio.sleep(0.01)
 
 

@@ -197,6 +197,12 @@ async def test_a_turn_begins_its_task_in_the_same_step(desk: Desk, ledger: Ledge
     assert turn.task == (2, '"next"'), "a task that exists is read, never begun again"
 
 
+async def test_a_turn_that_begins_no_task_writes_none(desk: Desk, ledger: Ledger) -> None:
+    await ledger.take("s1", requester="ann")
+    assert [key async for key in desk.redis.scan_iter("*:task:*")] == []
+    assert (await ledger.resolve("s1")).task_id is None
+
+
 async def test_no_task_begins_where_a_call_waits_or_the_message_had_its_answer(desk: Desk, ledger: Ledger) -> None:
     begins = TaskWrite("t9", 0, '"new"', "working")
     turn = await ledger.take("s1", requester="ann")

@@ -300,6 +300,8 @@ async def test_a_start_that_reached_nobody_is_taken_back_and_the_call_is_open_ag
     assert after.open
     assert after.intact
     assert (after.state.journal, after.state.note) == (Journal.NONE, "the server refused the connection")
+    kept = await desk.redis.hget(await desk.live_key(), await desk.field(":history"))
+    assert '"approved"' in str(kept)
     assert await ledger.open_count() == 1
     assert not await ledger.finish(turn, view, "1", is_error=False)
     await ledger.release(turn)
@@ -307,6 +309,19 @@ async def test_a_start_that_reached_nobody_is_taken_back_and_the_call_is_open_ag
     await desk.decide(ledger, after)
     turn, (view,) = await ledger.take_and_claim("s1", requester="ann")
     assert await ledger.begin(turn, view) == RUN
+
+
+async def test_a_start_whose_end_is_known_or_in_doubt_is_not_taken_back(desk: Desk, ledger: Ledger) -> None:
+    turn, (one, two) = await desk.claimed(ledger, desk.call("c1"), desk.call("c2"))
+    for view in (one, two):
+        await ledger.begin(turn, view)
+    await ledger.doubt(turn, one, "?")
+    await ledger.finish(turn, two, "1", is_error=False)
+    for view in (one, two):
+        with pytest.raises(TurnLost):
+            await ledger.unsent(turn, view, "no")
+    states = [view.state.journal for view in await ledger.view(one.pause.pause_id)]
+    assert states == [Journal.UNKNOWN, Journal.FINISHED]
 
 
 async def test_only_a_turns_own_start_is_taken_back(desk: Desk, ledger: Ledger) -> None:

@@ -102,13 +102,31 @@ async def test_a_newcomer_does_not_overtake_those_who_wait(desk: Desk) -> None:
 async def test_eight_wait_over_all_replicas_and_the_ninth_is_told_busy(desk: Desk) -> None:
     replicas = [desk.replica(), desk.replica()]
     turn = await replicas[0].take("s1", requester="ann")
-    tasks = [asyncio.create_task(replicas[n % 2].take("s1", requester="ann")) for n in range(8)]
+
+    async def wait(ledger: Ledger) -> int:
+        mine = await ledger.take("s1", requester="ann")
+        await ledger.release(mine)
+        return mine.token
+
+    tasks = [asyncio.create_task(wait(replicas[n % 2])) for n in range(8)]
     await waiting(desk, 8)
     await refused(desk.replica().take("s1", requester="ann"), "busy")
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
     await replicas[0].release(turn)
+    tokens = await asyncio.gather(*tasks)  # however often each had to ask
+    assert sorted(tokens) == [turn.token + n for n in range(1, 9)]
+
+
+async def test_a_waiter_keeps_one_place_however_often_it_asks_and_gives_it_back(desk: Desk) -> None:
+    holder = desk.replica()
+    turn = await holder.take("s1", requester="ann")
+    await refused(desk.replica().take("s1", requester="ann", wait_seconds=0.2), "busy")
+    await waiting(desk, 1)
+    await desk.redis.delete(holder._session("s1")[3])
+    waiter = asyncio.create_task(desk.replica().take("s1", requester="ann"))
+    await waiting(desk, 1)
+    await holder.release(turn)
+    await waiter
+    assert await desk.redis.zcard(holder._session("s1")[3]) == 0
 
 
 async def test_a_waiter_that_died_makes_way(desk: Desk) -> None:

@@ -214,7 +214,7 @@ async def test_who_stopped_waiting_before_anything_was_sent_gets_no_turn(own: Re
         await ledger.ping()
         proxy.deaf = True
         first = asyncio.create_task(ledger.ping())
-        while not proxy.heard:  # noqa: ASYNC110  until the connection is busy with it
+        while not proxy.heard:
             await asyncio.sleep(0)
         second = asyncio.create_task(ledger.take("s1", requester="ann"))
         await asyncio.sleep(0)

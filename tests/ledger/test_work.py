@@ -71,8 +71,10 @@ async def test_a_failing_run_is_tried_again_within_a_lease(desk: Desk) -> None:
 async def test_whoever_decides_and_goes_on_itself_gets_a_head_start(desk: Desk) -> None:
     ledger = desk.replica(lease=0.3)
     (view,) = await desk.paused(ledger)
+    hints = await desk.redis.xlen(ledger._keys.inbox)
     await ledger.decide([choice(view)], by="ann", via="chat", decision_id="d1", resumes=True)
     assert await ledger.work() == []
+    assert await desk.redis.xlen(ledger._keys.inbox) == hints, "nobody else is woken"
 
     async def others_look() -> bool:
         return await ledger.work() == ["s1"]
@@ -81,7 +83,7 @@ async def test_whoever_decides_and_goes_on_itself_gets_a_head_start(desk: Desk) 
 
 
 async def test_a_replica_hears_of_a_decision(desk: Desk, ledger: Ledger) -> None:
-    other = desk.replica()
+    other = desk.replica(lease=10_000)  # it looks by itself once in an hour and a half
     assert await other.wait_for_work("r2", 0.01) == []
     (view,) = await desk.paused(ledger)
     waiter = asyncio.create_task(other.wait_for_work("r2", 60))
