@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -20,7 +19,7 @@ from typing import Any
 import httpx
 import psutil
 
-from benchmarks import scenario
+from benchmarks import scenario, shipped
 from sayso_approvals.seal import load_or_create_key
 from sayso_approvals.server import RedisServer, free_port
 
@@ -107,7 +106,7 @@ def _wait_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
 def to_a2a(folder: Path) -> Iterator[Server]:
     """ADK's own A2A server, everything in memory."""
     port = free_port()
-    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.a2a_server", str(port)]
+    command = [str(shipped.python()), "-W", "ignore", "-m", "benchmarks.a2a_server", str(port)]
     with running(
         command, url=f"http://127.0.0.1:{port}/", ready="/.well-known/agent-card.json", log=folder / f"a2a-{port}.log"
     ) as server:
@@ -118,7 +117,7 @@ def to_a2a(folder: Path) -> Iterator[Server]:
 def mcp_server(folder: Path) -> Iterator[Server]:
     """The tool as an MCP server over streamable HTTP."""
     port = free_port()
-    command = [sys.executable, "-m", "benchmarks.mcp_server", str(port)]
+    command = [str(shipped.python()), "-m", "benchmarks.mcp_server", str(port)]
     with running(command, url=f"http://127.0.0.1:{port}/", ready="/healthz", log=folder / f"mcp-{port}.log") as server:
         yield server
 
@@ -141,7 +140,7 @@ def sayso(
     load_or_create_key(key)
     config = folder / f"config-{port}.json"
     config.write_text(scenario.runtime_config(turns=turns, mcp_url=mcp_url).model_dump_json())
-    command = [sys.executable, *before, "-m", "sayso_runtime", "--config", str(config)]
+    command = [str(shipped.python()), *before, "-m", "sayso_runtime", "--config", str(config)]
     command += ["--redis-url", redis_url, "--key-file", str(key), "--port", str(port), "--replica", str(port)]
     with running(command, url=f"http://127.0.0.1:{port}/", ready="/readyz", log=folder / f"sayso-{port}.log") as server:
         yield server
@@ -162,7 +161,7 @@ class Bare:
     """Bare ADK in its own process, which measures itself on demand."""
 
     def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-W", "ignore", "-m", "benchmarks.bare"]
+        command = [str(shipped.python()), "-W", "ignore", "-m", "benchmarks.bare"]
         with (folder / "bare.log").open("wb") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=ROOT
