@@ -106,7 +106,7 @@ def _wait_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
 def to_a2a(folder: Path) -> Iterator[Server]:
     """ADK's own A2A server, everything in memory."""
     port = free_port()
-    command = [str(shipped.python()), "-W", "ignore", "-m", "benchmarks.a2a_server", str(port)]
+    command = [str(shipped.python(shipped.A2A_SDK)), "-W", "ignore", "-m", "benchmarks.a2a_server", str(port)]
     with running(
         command, url=f"http://127.0.0.1:{port}/", ready="/.well-known/agent-card.json", log=folder / f"a2a-{port}.log"
     ) as server:
