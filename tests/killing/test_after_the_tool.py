@@ -11,8 +11,9 @@ from sayso_api.runtimeconfig import ScriptedTurn
 from sayso_approvals.records import execution_of
 from support.a2a03 import APPROVE, reply
 from support.agents import call, calls
+from support.held_agent import config_of, script
 from support.killing import REFUND, VICTIMS, Victims, heard
-from support.processes import config_of, running, script, until, write_config
+from support.processes import running, until, write_config
 
 
 @pytest.mark.parametrize("victims", VICTIMS)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from support.agents import call, calls, says
-from support.processes import Shop, script, shared
+from support.held_agent import script
+from support.processes import Shop, shared
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ import pytest
 from sayso_api.runtimeconfig import ModelSettings
 from support.a2a03 import Json, Refused, Unanswered
 from support.agents import call, calls, says
-from support.processes import Shop, script
+from support.held_agent import script
+from support.processes import Shop
 
 REFUND = script(calls(call("refund", "c1", order="A-1")), says("Refunded."))
 #: A function of the agent's own process, and a tool of a server.

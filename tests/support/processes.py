@@ -27,28 +27,18 @@ from typing import Any
 
 import httpx
 
-from sayso_api.runtimeconfig import (
-    AgentIdentity,
-    AgentNode,
-    FunctionBinding,
-    McpBinding,
-    ModelSettings,
-    RuntimeConfig,
-    ScriptedTurn,
-    ToolServer,
-)
+from sayso_api.runtimeconfig import ModelSettings, RuntimeConfig
 from sayso_approvals.connect import connect
 from sayso_approvals.ledger import Choice, Ledger
-from sayso_approvals.records import AgentId, CallView, Verdict
+from sayso_approvals.records import CallView, Verdict
 from sayso_approvals.refusals import Refusal
 from sayso_approvals.seal import load_or_create_key
 from sayso_approvals.server import RedisServer, free_port
 from support import a2a03
 from support.a2a03 import Json
+from support.held_agent import AGENT, config_of
 
 TESTS = Path(__file__).resolve().parent.parent
-AGENT = AgentId("shop", "desk")
-SERVER = "shop/till"
 #: Seconds after which a wait fails. Generous: it is only ever reached when something is broken.
 PATIENCE = 45.0
 #: Seconds that a dead replica keeps a session.
@@ -130,10 +120,7 @@ class Process:
             except httpx.TransportError:
                 return False
 
-        try:
-            await until(answered, f"an answer from {url}")
-        except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.log.read_text('utf-8', 'replace')[-3000:]}") from None
+        await until(answered, f"an answer from {url}; see {self.log}")
 
 
 @dataclass(eq=False)
@@ -337,31 +324,6 @@ class Shop:
             with contextlib.suppress(AssertionError):
                 await process.kill()
         await self.redis.stop()
-
-
-def script(*turns: ScriptedTurn) -> ModelSettings:
-    """A model that replies from a script, once each, without trying again."""
-    return ModelSettings(provider="Scripted", turns=turns, retries=0)
-
-
-def config_of(model: ModelSettings, tools_url: str | None, *, tool_seconds: float = 5.0) -> RuntimeConfig:
-    """An agent with every tool of `held_tools.py`: `refund`, `slow` and `charge` need a say-so, `look` none."""
-    bindings: list[Any] = [
-        FunctionBinding(ref="support.held_tools:refund", require_approval=True),
-        FunctionBinding(ref="support.held_tools:slow", require_approval=True),
-        FunctionBinding(ref="support.held_tools:again", require_approval=True, idempotent=True),
-        FunctionBinding(ref="support.held_tools:look"),
-    ]
-    servers: tuple[ToolServer, ...] = ()
-    if tools_url is not None:
-        servers = (ToolServer(key=SERVER, url=tools_url, timeout_seconds=tool_seconds),)
-        bindings.append(McpBinding(server=SERVER, tool_names=("charge",), require_approval=("charge",)))
-    return RuntimeConfig(
-        agent=AgentIdentity(namespace=AGENT.namespace, name=AGENT.name),
-        root=AgentNode(name="desk", instruction="Help.", tools=tuple(bindings)),
-        model=model,
-        servers=servers,
-    )
 
 
 def prepare(
