@@ -89,8 +89,6 @@ class Turns:
             scope.told.add(view.call.call_id)
         if questions and len(questions) == len(scope.claimed):
             return await self._continue(scope, task, questions[0], emit, message_id, cancelled=cancelled)
-        for view in questions:
-            del scope.claimed[view.call.call_id]
         return await self._drive(scope, task, self._engine.resume(scope), emit, message_id, cancelled=cancelled)
 
     async def _continue(
@@ -104,18 +102,30 @@ class Turns:
         ended = tasks.failed(
             task, f"Ended by {who} after the model had failed{why}", self._now(scope.turn), state=TaskState.CANCELED
         )
-        return await self._commit(scope, ended, emit, message_id)
+        try:
+            return await self._commit(scope, ended, emit, message_id)
+        except (TurnLost, Refusal) as error:
+            await self._stopped(scope, error)
+            raise
 
     # --- a turn whose holder died
 
     async def bury(self, turn: Turn, task_id: str | None, *, release: bool = True) -> None:
-        """Ends what a dead replica left working; nothing of it can be claimed."""
+        """Ends what a dead replica left; nothing of it can be claimed.
+
+        A message's task fails: sending the message again is the way on. A task that had paused, and of which nothing is
+        open any more, was cut off after a decision was carried out: that is kept, and it asks whether to go on.
+        """
         task = await self.load(task_id) if task_id is not None else None
+        why = "The agent stopped while it worked on this. What it had started may or may not have taken effect."
+        waiting = any(view.pause.task_id == task_id for view in turn.calls)
         if task is not None and task.state in (TaskState.WORKING, TaskState.SUBMITTED):
-            why = "The agent stopped while it worked on this. What it had started may or may not have taken effect."
             task = tasks.failed(task, why, self._now(turn))
             write = TaskWrite(task.id, task.version, task_to_json(task), task.state.value)
             await self._ledger.commit(turn, Commit(task=write, release=release))
+        elif release and task is not None and task.state is TaskState.INPUT_REQUIRED and not waiting:
+            question = _continue_question("the agent stopped before the model had answered", why, {})
+            await self._finish(Scope(turn, self._ledger, asks={question.call_id: question}), task, [], [], _nobody, "")
         elif release:
             await self._ledger.release(turn)
 
@@ -148,33 +158,45 @@ class Turns:
         failure: Exception | None = None
         renewal = asyncio.create_task(self._keep(scope.turn))
         try:
-            async for event in events:
-                _show(event, emit, said, answer)
+            try:
+                async for event in events:
+                    _show(event, emit, said, answer)
+            except (TurnLost, Refusal):
+                raise
+            except Exception as error:
+                failure = error
+                if not isinstance(error, ModelFailed):
+                    log.exception("the turn of session %s failed", scope.turn.session_id)
+            await self._open_dropped(scope, failure)
+            if failure is not None:
+                return await self._failed(scope, task, failure, emit)
+            return await self._finish(scope, task, said, answer, emit, message_id, cancelled=cancelled)
         except (TurnLost, Refusal) as error:
             await self._stopped(scope, error)
-        except Exception as error:
-            failure = error
-            if not isinstance(error, ModelFailed):
-                log.exception("the turn of session %s failed", scope.turn.session_id)
+            raise
         finally:
             renewal.cancel()
-        await self._open_dropped(scope, failure)
-        if failure is not None:
-            return await self._failed(scope, task, failure, emit, message_id)
-        return await self._finish(scope, task, said, answer, emit, message_id, cancelled=cancelled)
 
     async def _stopped(self, scope: Scope, error: TurnLost | Refusal) -> None:
-        """The turn cannot go on. What is stored stays; a call that certainly did not run is open again."""
-        self._engine.forget(scope.turn.session_id)
+        """The turn cannot go on, and raises what its client hears. What is stored stays.
+
+        A call that the refusal names, and that was certainly not started, is open again; other decided calls are taken
+        up again by themselves.
+        """
+        self._engine.forget(scope)
+        session_id = scope.turn.session_id
         if isinstance(error, TurnLost):
-            raise Refusal(
-                "busy", f"another replica has taken over session {scope.turn.session_id}: it goes on there"
-            ) from error
-        if error.code != "store_unreachable":
-            for view in scope.claimed.values():
-                await self._ledger.reopen(scope.turn, view, error.detail)
+            advice = "it goes on by itself: look at the task again" if scope.claimed else "send the message again"
+            raise Refusal("busy", f"the turn of session {session_id} was lost to its lease; {advice}") from error
+        if error.code == "store_unreachable":
+            return
+        try:
+            for call_id, view in scope.claimed.items():
+                if call_id in error.ids and call_id not in scope.begun:
+                    await self._ledger.reopen(scope.turn, view, error.detail)
             await self._ledger.release(scope.turn)
-        raise error
+        except (TurnLost, Refusal) as further:
+            log.warning("the turn of session %s could not be given back: %s", session_id, further)
 
     async def _open_dropped(self, scope: Scope, failure: Exception | None) -> None:
         """Deals with answers that the engine did not consume, so that none is lost and none is tried for ever.
@@ -199,33 +221,23 @@ class Turns:
                 log.warning("call %s of session %s is open again: %s", call_id, scope.turn.session_id, why)
                 await self._ledger.reopen(scope.turn, view, why)
 
-    async def _failed(self, scope: Scope, task: Task, failure: Exception, emit: Emit, message_id: str) -> Task:
+    async def _failed(self, scope: Scope, task: Task, failure: Exception, emit: Emit) -> Task:
         reason = str(failure) if isinstance(failure, ModelFailed) else f"{type(failure).__name__}: {failure}"
         now = self._now(scope.turn)
-        if not scope.ran and not scope.told:
+        if not scope.ran and not scope.told and not scope.asks:
             left = await self._left(scope, ())
             if left:
                 return await self._commit(scope, tasks.paused(task, left, now, text=reason), emit, "")
             return await self._commit(scope, tasks.failed(task, f"The model failed: {reason}", now), emit, "")
-        carried_out = {
-            call_id: view.state.verdict.verdict.value
-            for call_id, view in scope.claimed.items()
-            if view.state.verdict is not None
-        }
-        arguments = {"reason": reason}
-        question = PausedCall(
-            call_id=f"continue-{uuid.uuid4().hex[:12]}",
-            kind=Kind.CONTINUE,
-            server="sayso",
-            endpoint="",
-            tool="sayso_continue",
-            alias="sayso_continue",
-            arguments=canonical(arguments),
-            digest=digest("sayso", "", "sayso_continue", arguments),
-            hint=f"The model failed after a tool had run: {reason}. Its result is kept. Go on?",
-            payload=json.dumps(carried_out),
-        )
-        scope.asks = {question.call_id: question}
+        carried_out: dict[str, str] = {}
+        for call_id, view in scope.claimed.items():
+            if view.call.kind is Kind.CONTINUE:  # what was carried out before an earlier failure still counts
+                carried_out |= json.loads(view.call.payload) or {}
+            if view.state.verdict is not None:
+                carried_out[call_id] = view.state.verdict.verdict.value
+        hint = f"The model failed after a tool had run: {reason}. Its result is kept. Go on?"
+        question = _continue_question(reason, hint, carried_out)
+        scope.asks[question.call_id] = question
         return await self._finish(scope, task, [], [], emit, "")
 
     async def _finish(
@@ -257,7 +269,7 @@ class Turns:
         new = tuple(tasks.asked(pause, call) for call in pause.calls) if pause else ()
         left = await self._left(scope, new)
         if left:
-            task = tasks.paused(task, left, now, text="\n".join(said))
+            task = tasks.paused(task, left, now, said=said)
         else:
             text = "\n".join(answer or said[-1:])
             state = TaskState.CANCELED if cancelled else TaskState.COMPLETED
@@ -289,13 +301,7 @@ class Turns:
             answers={message_id: document} if message_id else {},
             release=True,
         )
-        try:
-            await self._ledger.commit(scope.turn, commit)
-        except TurnLost as error:
-            await self._stopped(scope, error)
-        except Refusal:
-            self._engine.forget(scope.turn.session_id)
-            raise
+        await self._ledger.commit(scope.turn, commit)
         scope.events.clear()
         self._engine.committed(scope)
         task = replace(task, version=task.version + 1)
@@ -316,6 +322,28 @@ class Turns:
     @staticmethod
     def _now(turn: Turn) -> float:
         return time.time() + turn.clock_offset
+
+
+def _continue_question(reason: str, hint: str, carried_out: dict[str, str]) -> PausedCall:
+    """Sayso's own question whether to call the model again; `carried_out` are verdicts that must not be asked twice."""
+    arguments = {"reason": reason}
+    return PausedCall(
+        call_id=f"continue-{uuid.uuid4().hex[:12]}",
+        kind=Kind.CONTINUE,
+        server="sayso",
+        endpoint="",
+        tool="sayso_continue",
+        alias="sayso_continue",
+        arguments=canonical(arguments),
+        digest=digest("sayso", "", "sayso_continue", arguments),
+        hint=hint,
+        payload=json.dumps(carried_out),
+    )
+
+
+def _nobody(event: RunEvent) -> None:
+    """Where nobody listens."""
+    del event
 
 
 def _show(event: EngineEvent, emit: Emit, said: list[str], answer: list[str]) -> None:

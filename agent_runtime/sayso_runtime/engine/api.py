@@ -12,9 +12,9 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-from sayso_approvals.ledger import Ledger
+from sayso_approvals.ledger import Ledger, TurnLost
 from sayso_approvals.records import CallView, Commit, Completion, PausedCall, Turn
 from sayso_runtime.messages import CallPart, Part, ResultPart
 from sayso_runtime.tools.fence import FenceLost
@@ -71,6 +71,7 @@ class Scope:
     finished: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
     ran: bool = False
+    running: dict[str, Any] = field(default_factory=dict)  # call id -> the tool that runs now
     failure: Exception | None = None
     _completed: set[str] = field(default_factory=set)
     _flushing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -118,6 +119,17 @@ class Scope:
 SCOPE: ContextVar[Scope | None] = ContextVar("sayso_scope", default=None)
 
 
+def current(session_id: str) -> Scope:
+    """The turn that the running code belongs to: not whichever turn of the session is newest.
+
+    Raises `TurnLost` where there is none, or another one: then the code is left over from a turn that was lost.
+    """
+    scope = SCOPE.get()
+    if scope is None or scope.turn.session_id != session_id:
+        raise TurnLost(f"no turn of session {session_id} is open here")
+    return scope
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What an engine can carry back to the framework."""
@@ -150,6 +162,6 @@ class Engine(Protocol):
         """The turn's end is stored."""
         ...
 
-    def forget(self, session_id: str) -> None:
-        """What this process remembers of the session may differ from what is stored: drop it."""
+    def forget(self, scope: Scope) -> None:
+        """What this turn left in memory may differ from what is stored: drop it."""
         ...

@@ -10,6 +10,7 @@ What ADK 2.13 does on resume, and what follows for us (each tried against its co
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import warnings
@@ -29,8 +30,9 @@ from google.genai import types
 from sayso_approvals.ledger import TurnLost
 from sayso_approvals.records import CallView, Kind, Verdict
 from sayso_approvals.refusals import Refusal
-from sayso_runtime.engine.adk.gate import GatePlugin, Judge, refused
+from sayso_runtime.engine.adk.gate import GatePlugin, Judge
 from sayso_runtime.engine.adk.sessions import CONFIRMATION, LedgerSessions
+from sayso_runtime.engine.adk.wording import refused
 from sayso_runtime.engine.api import SCOPE, Called, Capabilities, EngineEvent, ModelFailed, Returned, Scope, Spoken
 from sayso_runtime.messages import CallPart, DataPart, Part, ResultPart, TextPart
 from sayso_runtime.tools.fence import FenceLost, fence
@@ -79,7 +81,7 @@ class AdkEngine:
     async def start(self, scope: Scope, parts: Sequence[Part]) -> AsyncIterator[EngineEvent]:
         """A new message: what a dead turn left open is answered first."""
         await self._sessions.open(scope)
-        self._sessions.repair(scope.turn.session_id)
+        self._sessions.repair(scope)
         content = types.Content(role="user", parts=[_to_adk(part) for part in parts])
         async for event in self._run(scope, content):
             yield event
@@ -88,9 +90,11 @@ class AdkEngine:
         """Answers every claimed call, one run of ADK per question event."""
         known = await self._sessions.open(scope)
         if scope.turn.dirty:
-            self._sessions.repair(scope.turn.session_id, delegations=self._agents)
+            self._sessions.repair(scope, delegations=self._agents)
         groups: dict[str, list[types.Part]] = {}
         for call_id, view in scope.claimed.items():
+            if view.call.kind is Kind.CONTINUE:
+                continue  # the others take the run on
             if view.call.kind is Kind.INPUT_REQUIRED:
                 asked_in, answer_id, name = f"value:{call_id}", call_id, view.call.alias
             elif call_id in known.confirmations:
@@ -110,7 +114,7 @@ class AdkEngine:
         for call_id in (*scope.asks, *scope.doubts, *scope.unsent):
             asked = known.confirmations.get(call_id)
             if asked and asked[0] == answered.get(call_id) and not _wants_value(scope, call_id):
-                self._sessions.ask_again(scope.turn.session_id, call_id)
+                self._sessions.ask_again(scope, call_id)
         self._name_questions(scope)
 
     async def proceed(self, scope: Scope) -> AsyncIterator[EngineEvent]:
@@ -118,17 +122,18 @@ class AdkEngine:
         known = await self._sessions.open(scope)
         if not known.session.events:
             raise Refusal("not_found", f"session {scope.turn.session_id} has nothing to go on from")
+        self._sessions.repair(scope, delegations=self._agents)
         invocation = known.session.events[-1].invocation_id
         async for event in self._run(scope, None, invocation):
             yield event
 
     def committed(self, scope: Scope) -> None:
         """Keeps the session for the next turn."""
-        self._sessions.close(scope.turn.session_id, keep=True)
+        self._sessions.close(scope, keep=True)
 
-    def forget(self, session_id: str) -> None:
+    def forget(self, scope: Scope) -> None:
         """Drops the session: the next turn reads it from the ledger."""
-        self._sessions.close(session_id, keep=False)
+        self._sessions.close(scope, keep=False)
 
     async def close(self) -> None:
         """Closes the tools of the agents."""
@@ -156,6 +161,8 @@ class AdkEngine:
                     for out in self._translate(scope, event, pending):
                         yield out
         except Exception as error:
+            with contextlib.suppress(TurnLost):
+                self._name_questions(scope)
             cause = scope.failure or error
             if isinstance(cause, FenceLost):
                 raise TurnLost(scope.turn.session_id) from error
@@ -170,7 +177,7 @@ class AdkEngine:
 
     def _name_questions(self, scope: Scope) -> None:
         """Gives each new question the id under which ADK asks it."""
-        _, known = self._sessions.scope(scope.turn.session_id)
+        known = self._sessions.mine(scope)
         for call_id, call in scope.asks.items():
             if call.kind is not Kind.INPUT_REQUIRED and call_id in known.confirmations:
                 scope.asks[call_id] = replace(call, confirmation_id=known.confirmations[call_id][0])

@@ -17,8 +17,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -27,25 +26,26 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 
-from sayso_approvals.digest import UnsafeNumber, canonical, digest
+from sayso_approvals.digest import NotCanonical, canonical, digest
 from sayso_approvals.ledger import TurnLost
 from sayso_approvals.records import Begin, CallView, Kind, PausedCall, Verdict
 from sayso_approvals.refusals import Refusal
 from sayso_runtime import logs
+from sayso_runtime.engine.adk.identity import ToolIdentity, identify, is_flow_control
 from sayso_runtime.engine.adk.sessions import LedgerSessions
-from sayso_runtime.engine.api import Scope
+from sayso_runtime.engine.adk.wording import as_json, is_failure, refused
+from sayso_runtime.engine.api import Scope, current
 from sayso_runtime.tools.fence import FenceLost, fence
 from sayso_runtime.tools.outcome import NotSent, OutcomeUnknown
 
 log = logging.getLogger(__name__)
 
-#: ADK's own flow control: it touches nothing outside of the process, and what it leads to is gated where it happens.
-FLOW_CONTROL = frozenset({"transfer_to_agent", "finish_task", "set_model_response", "exit_loop"})
-_FLOW_CONTROL_MODULES = ("google.adk.",)
 _RESERVED = ("adk_", "sayso_")
 #: Seconds for which a result is offered to a Redis that is away, and the first pause between two offers.
 KEEP_SECONDS = 30.0
 FIRST_DELAY = 0.05
+#: How often an idempotent tool is called again when no answer came.
+AGAIN = 2
 _WAITING = {"status": "waiting for a say-so"}
 
 
@@ -53,38 +53,6 @@ class Judge(Protocol):
     """What says whether a call needs a say-so (`sayso_approvals.gate.Gate`)."""
 
     def judge(self, node: str, server: str, tool: str, arguments: Mapping[str, Any]) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ToolIdentity:
-    """Which tool a call would run, as gates, digests and people name it."""
-
-    server: str
-    endpoint: str
-    tool: str
-    idempotent: bool = False
-    timeout_seconds: float = 30.0
-
-    @property
-    def rule(self) -> str:
-        """What gates call it: a function goes by its reference, anything else by the server's own name."""
-        return self.endpoint.removeprefix("function:") if self.server == "function" else self.tool
-
-
-def identify(tool: BaseTool) -> ToolIdentity:
-    """The identity that our own tools carry as attributes; any other ADK tool counts as a function of its module."""
-    server = getattr(tool, "server", None)
-    if isinstance(server, str):
-        return ToolIdentity(
-            server=server,
-            endpoint=str(getattr(tool, "endpoint", "")),
-            tool=str(getattr(tool, "tool", tool.name)),
-            idempotent=bool(getattr(tool, "idempotent", False)),
-            timeout_seconds=float(getattr(tool, "timeout_seconds", 30.0)),
-        )
-    function = getattr(tool, "func", None)
-    where = getattr(function, "__module__", None) or type(tool).__module__
-    return ToolIdentity(server="function", endpoint=f"function:{where}:{tool.name}", tool=tool.name)
 
 
 class GatePlugin(BasePlugin):
@@ -105,7 +73,6 @@ class GatePlugin(BasePlugin):
         self._hint = hint
         self._nodes = nodes or {}
         self._on_execution = on_execution
-        self._running: dict[tuple[str, str], ToolIdentity] = {}
 
     # --- before a call
 
@@ -115,9 +82,9 @@ class GatePlugin(BasePlugin):
         """None lets the tool run; a dict is what the model is told instead."""
         if type(tool) is BaseTool:
             return None  # the model named a tool that does not exist: ADK tells it so, nothing runs
-        if tool.name in FLOW_CONTROL and type(tool).__module__.startswith(_FLOW_CONTROL_MODULES):
+        if is_flow_control(tool):
             return None
-        scope, _ = self._sessions.scope(tool_context.session.id)
+        scope = current(tool_context.session.id)
         logs.bind(call=tool_context.function_call_id or "")
         try:
             if tool_context.tool_confirmation is not None:
@@ -143,14 +110,14 @@ class GatePlugin(BasePlugin):
         if action == "allow":
             await scope.flush()  # the call is on record before it can have an effect
             scope.ran = True
-            self._running[(scope.turn.session_id, context.function_call_id or "")] = identity
+            scope.running[context.function_call_id or ""] = identity
             return None
         if action == "deny":
             return {"status": "denied", "message": f"Denied by policy {', '.join(gated_by)}: {why}"}
         try:
             call = self._paused_call(Kind.TOOL_CALL, identity, tool, arguments, context, gated_by)
-        except UnsafeNumber as error:
-            return {"error": f"{error}. Nothing was run. Send such a number as a string."}
+        except NotCanonical as error:
+            return {"error": f"{error}. Nothing was run. Send such a value as a string."}
         self._pause(scope, context, call)
         return dict(_WAITING)
 
@@ -220,7 +187,7 @@ class GatePlugin(BasePlugin):
                 log.info("running %s on %s: approved by %s", identity.tool, identity.server, verdict.by)
                 scope.ran = True
                 scope.begun.add(call_id)
-                self._running[(scope.turn.session_id, call_id)] = identity
+                scope.running[call_id] = identity
                 fence.set(partial(scope.check_call, view.call))  # in the task that runs this tool, and only there
                 return None
             case Begin.FINISHED:
@@ -247,11 +214,11 @@ class GatePlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> dict[str, Any] | None:
         """Keeps the result in the journal, and notes when the tool itself asks something."""
-        scope, _ = self._sessions.scope(tool_context.session.id)
+        scope = current(tool_context.session.id)
         call_id = tool_context.function_call_id or ""
         if call_id in scope.doubts or call_id in scope.unsent:
             return None
-        identity = self._running.pop((scope.turn.session_id, call_id), None)
+        identity: ToolIdentity | None = scope.running.pop(call_id, None)
         if identity is None:
             return None
         try:
@@ -263,7 +230,7 @@ class GatePlugin(BasePlugin):
         return None
 
     async def _finished(self, scope: Scope, identity: ToolIdentity, call_id: str, result: Any) -> None:
-        is_error = _is_error(result)
+        is_error = is_failure(result)
         self._on_execution(identity.server, identity.tool, "error" if is_error else "success")
         view = scope.claimed.get(call_id)
         if view is not None and view.call.kind is not Kind.INPUT_REQUIRED:
@@ -301,41 +268,63 @@ class GatePlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: BaseException
     ) -> dict[str, Any] | None:
         """Tells what is known not to have run, what failed, and what nobody can know apart."""
-        del tool_args
-        scope, _ = self._sessions.scope(tool_context.session.id)
+        scope = current(tool_context.session.id)
         call_id = tool_context.function_call_id or ""
-        key = (scope.turn.session_id, call_id)
-        identity = self._running.get(key)
+        identity: ToolIdentity | None = scope.running.get(call_id)
         if not isinstance(error, Exception) or isinstance(error, FenceLost | TurnLost | Refusal):
-            self._running.pop(key, None)
+            scope.running.pop(call_id, None)
             scope.failure = scope.failure or (error if isinstance(error, Exception) else None)
             return None  # the turn ends; the journal says how far it came
         view = scope.claimed.get(call_id)
         try:
+            if isinstance(error, OutcomeUnknown) and view is not None and view.call.idempotent:
+                return await self._again(scope, view, tool, tool_args, tool_context, error)
+            if isinstance(error, OutcomeUnknown | NotSent) and (identity is None or view is None):
+                if identity is not None and isinstance(error, OutcomeUnknown):
+                    self._on_execution(identity.server, identity.tool, "unknown")
+                    scope.running.pop(call_id, None)
+                return {"error": str(error)}
             match error:
-                case OutcomeUnknown():
-                    if view is None:
-                        return {"error": str(error)}
+                case OutcomeUnknown() if view is not None:
                     self._on_execution(view.call.server, view.call.tool, "unknown")
                     await scope.ledger.doubt(scope.turn, view, str(error))
-                    self._running.pop(key, None)
+                    scope.running.pop(call_id, None)
                     return self._doubt(scope, tool_context, str(error))
-                case NotSent():
-                    if view is None:
-                        return {"error": str(error)}
+                case NotSent() if view is not None:
                     await scope.ledger.unsent(scope.turn, view, str(error))
-                    self._running.pop(key, None)
+                    scope.running.pop(call_id, None)
                     scope.unsent[call_id] = str(error)
                     self._doubt(scope, tool_context, str(error))
                     del scope.doubts[call_id]
                     return dict(_WAITING)
                 case _:
-                    if identity is None:
-                        return None
-                    return {"error": f"{type(error).__name__}: {error}"}
+                    return {"error": f"{type(error).__name__}: {error}"} if identity is not None else None
         except Exception as fault:
             scope.failure = scope.failure or fault
             raise
+
+    async def _again(
+        self,
+        scope: Scope,
+        view: CallView,
+        tool: BaseTool,
+        arguments: dict[str, Any],
+        context: ToolContext,
+        error: OutcomeUnknown,
+    ) -> dict[str, Any]:
+        """Calls a tool again that says it is safe to: a bounded number of times, and each start is on record."""
+        for _ in range(AGAIN):
+            log.warning("%s; it is idempotent, so it is called again", error)
+            begin, _, _ = await scope.ledger.begin(scope.turn, view)
+            if begin is not Begin.RUN:
+                raise TurnLost(scope.turn.session_id)
+            try:
+                result = await tool.run_async(args=arguments, tool_context=context)
+            except OutcomeUnknown as unknown:
+                error = unknown
+            else:
+                return result if isinstance(result, dict) else {"result": result}
+        return {"error": str(error)}
 
     # --- after the model
 
@@ -347,7 +336,8 @@ class GatePlugin(BasePlugin):
         """
         if llm_response.partial or not llm_response.content:
             return
-        _, known = self._sessions.scope(callback_context.session.id)
+        current(callback_context.session.id)
+        known = self._sessions.known(callback_context.session.id)
         for part in llm_response.content.parts or []:
             call = part.function_call
             if call is None:
@@ -355,7 +345,7 @@ class GatePlugin(BasePlugin):
             if call.name and call.name.startswith(_RESERVED):
                 call.name = f"not_a_tool_{call.name}"
             if call.id:
-                base, n = call.id[:200], 1
+                base, n = call.id[:200].replace(":outcome:", "-outcome-"), 1
                 call.id = base
                 while call.id in known.call_ids:
                     n += 1
@@ -378,38 +368,3 @@ async def _keep_result(scope: Scope, view: CallView, result: str, *, is_error: b
             log.warning("the result of %s is not stored yet: %s", view.call.call_id, refusal.detail)
         await asyncio.sleep(delay)
         delay = min(delay * 2, 1.0)
-
-
-def refused(view: CallView) -> dict[str, Any]:
-    """What the model reads where a call was not approved."""
-    verdict = view.state.verdict
-    if verdict is None:
-        raise ValueError("an open call has no refusal")
-    match verdict.verdict:
-        case Verdict.EXPIRED if view.pause.on_timeout == "Reject":
-            text = f"Rejected: nobody decided before {_when(view.pause.expires_at)}"
-            status = "rejected"
-        case Verdict.REJECTED:
-            text = f"Rejected by {verdict.by}" + (f": {verdict.reason}" if verdict.reason else "")
-            status = "rejected"
-        case Verdict.EXPIRED:
-            text = f"Nobody decided before {_when(view.pause.expires_at)}"
-            status = "expired"
-        case _:
-            text = f"Nobody decided: cancelled by {verdict.by}" + (f": {verdict.reason}" if verdict.reason else "")
-            status = "cancelled"
-    return {"status": status, "message": text}
-
-
-def _when(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _is_error(result: Any) -> bool:
-    return isinstance(result, dict) and (bool(result.get("isError")) or (set(result) == {"error"}))
-
-
-def as_json(result: Any) -> str:
-    """A tool's result as JSON text of an object, in the shape that ADK gives the model."""
-    document = result if isinstance(result, dict) else {"result": result}
-    return json.dumps(document, ensure_ascii=False, default=str)

@@ -19,7 +19,8 @@ from google.adk.sessions.base_session_service import BaseSessionService, GetSess
 from google.adk.sessions.session import Session
 from google.genai import types
 
-from sayso_runtime.engine.api import Scope
+from sayso_approvals.ledger import TurnLost
+from sayso_runtime.engine.api import Scope, current
 
 #: Sessions kept parsed in memory, and how many events they may hold together.
 MAX_SESSIONS = 256
@@ -81,13 +82,17 @@ class LedgerSessions(BaseSessionService):
         self._open[session_id] = (scope, known)
         return known
 
-    def close(self, session_id: str, *, keep: bool) -> None:
-        """Ends the binding. `keep` False: what is in memory is not what is stored."""
-        bound = self._open.pop(session_id, None)
+    def close(self, scope: Scope, *, keep: bool) -> None:
+        """Ends the binding. `keep` False: what is in memory is not what is stored. A later turn's binding stays."""
+        session_id = scope.turn.session_id
+        bound = self._open.get(session_id)
+        if bound is not None and bound[0] is not scope:
+            return
+        self._open.pop(session_id, None)
         if bound is None or not keep:
             self._take_out(session_id)
             return
-        scope, known = bound
+        _, known = bound
         known.length = scope.turn.length
         self._known[session_id] = known
         self._kept += known.length
@@ -101,17 +106,24 @@ class LedgerSessions(BaseSessionService):
             self._kept -= known.length
         return known
 
-    def scope(self, session_id: str) -> tuple[Scope, Known]:
-        """The turn that is open on the session. Raises KeyError when there is none."""
-        return self._open[session_id]
+    def known(self, session_id: str) -> Known:
+        """The session of the turn that is open."""
+        return self._open[session_id][1]
 
-    def repair(self, session_id: str, delegations: Collection[str] = ()) -> None:
+    def mine(self, scope: Scope) -> Known:
+        """The session, for the turn that has it open. Raises `TurnLost` for any other."""
+        bound = self._open.get(scope.turn.session_id)
+        if bound is None or bound[0] is not scope:
+            raise TurnLost(f"turn {scope.turn.token} of session {scope.turn.session_id} was lost")
+        return bound[1]
+
+    def repair(self, scope: Scope, delegations: Collection[str] = ()) -> None:
         """Answers calls that were left without a response by a turn that died.
 
         A gated call always has a response (a placeholder, or what became of it) once it is stored, so what is left is
         what ran freely. `delegations` are names of agents: a call of one is unanswered for as long as that agent waits.
         """
-        scope, known = self._open[session_id]
+        known = self.mine(scope)
         by_event: dict[str, tuple[Event, list[types.Part]]] = {}
         for call_id, event in known.unanswered.items():
             call = next(c for c in event.get_function_calls() if c.id == call_id)
@@ -127,12 +139,12 @@ class LedgerSessions(BaseSessionService):
             )
             self._append(scope, known, answer)
 
-    def ask_again(self, session_id: str, call_id: str) -> None:
+    def ask_again(self, scope: Scope, call_id: str) -> None:
         """Puts a further question about a call that was resumed: ADK puts only the first one.
 
         The question has the form of ADK's own, so that ADK takes the answer.
         """
-        scope, known = self._open[session_id]
+        known = self.mine(scope)
         made = next(e for e in known.session.events if any(c.id == call_id for c in e.get_function_calls()))
         call = next(c for c in made.get_function_calls() if c.id == call_id)
         placeholder = next(
@@ -175,7 +187,8 @@ class LedgerSessions(BaseSessionService):
         """Adds the event to the session in memory and to what the turn's next commit stores."""
         if event.partial:
             return event
-        scope, known = self._open[session.id]
+        scope = current(session.id)
+        known = self.mine(scope)
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
         self._append(scope, known, event)
