@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sayso_approvals.ledger import Choice, Resolution
@@ -31,8 +31,12 @@ class Plan:
     settlements: list[Settlement] = field(default_factory=list)
 
 
-def plan(decision: Decision, found: Resolution, task_id: str | None) -> Plan:
-    """Binds a decision to calls. Raises `Refusal` and changes nothing where any part of it does not fit."""
+def plan(decision: Decision, found: Resolution, task_id: str | None, shown: Mapping[str, str] | None = None) -> Plan:
+    """Binds a decision to calls. Raises `Refusal` and changes nothing where any part of it does not fit.
+
+    `shown` are the ids that the decider saw, each with its pause: a model may use an id again in a later pause, which
+    an answer to the earlier one does not mean.
+    """
     calls = [view for view in found.calls if task_id is None or view.pause.task_id == task_id]
     match decision:
         case UniformDecision(answer):
@@ -41,8 +45,12 @@ def plan(decision: Decision, found: Resolution, task_id: str | None) -> Plan:
             result = Plan()
             targets: dict[tuple[str, str], str] = {}
             for name, answer in answers.items():
-                view = _named(name, answer, calls, found)
+                view = _named(name, answer, calls, found, shown)
                 key = (view.pause.pause_id, view.call.call_id)
+                if view.call.kind is Kind.CONTINUE and name not in (view.call.call_id, view.call.confirmation_id):
+                    answer = Answer(Verdict.APPROVED)  # it was carried out: sent again it only means "go on"
+                    if key in targets:
+                        continue
                 if key in targets:
                     raise Refusal(
                         "malformed_decision",
@@ -51,6 +59,8 @@ def plan(decision: Decision, found: Resolution, task_id: str | None) -> Plan:
                     )
                 targets[key] = name
                 _bind(result, view, answer, name)
+            if decision.whole and not result.settlements:
+                _check_whole(calls, targets)
             if result.settlements and len(answers) > 1:
                 raise Refusal(
                     "malformed_decision",
@@ -88,8 +98,10 @@ def _uniform(answer: Answer, calls: Sequence[CallView], found: Resolution) -> Pl
             f"an unknown outcome is run again only by a verdict that names it: {', '.join(ids)}",
             ids=ids,
         )
-    for view in doubtful:
-        _bind(result, view, answer, view.outcome_id)
+    if len(doubtful) > 1:
+        ids = tuple(view.outcome_id for view in doubtful)
+        raise Refusal("malformed_decision", f"several outcomes are unknown: name one of {', '.join(ids)}", ids=ids)
+    _bind(result, doubtful[0], answer, doubtful[0].outcome_id)
     return result
 
 
@@ -97,8 +109,29 @@ def _open(calls: Sequence[CallView]) -> int:
     return sum(1 for view in calls if view.open)
 
 
-def _named(name: str, answer: Answer, calls: Sequence[CallView], found: Resolution) -> CallView:
+def _check_whole(calls: Sequence[CallView], targets: Mapping[tuple[str, str], str]) -> None:
+    """An unknown outcome may be left out: it is settled in a message of its own."""
+    left = [view for view in calls if view.open and (view.pause.pause_id, view.call.call_id) not in targets]
+    if left:
+        ids = tuple(view.call.call_id for view in left)
+        raise Refusal(
+            "malformed_decision",
+            f"everything that waits is answered at once, and {', '.join(ids)} is not: nothing was decided",
+            ids=ids,
+            extra={"interruptions": [brief(view) for view in left]},
+        )
+
+
+def _named(
+    name: str, answer: Answer, calls: Sequence[CallView], found: Resolution, shown: Mapping[str, str] | None
+) -> CallView:
+    if shown is not None and name not in shown:
+        raise Refusal(
+            "unknown_call", f"this run did not ask for {name!r}: it asked for {', '.join(shown)}", ids=(name,)
+        )
     for view in calls:
+        if shown is not None and view.pause.pause_id != shown[name]:
+            continue
         if view.doubtful and name == view.outcome_id:
             return view
         if view.open and name in (view.call.call_id, view.call.confirmation_id):
@@ -107,8 +140,11 @@ def _named(name: str, answer: Answer, calls: Sequence[CallView], found: Resoluti
         # the model failed after this verdict was carried out: the same verdict again means "go on"
         if view.open and view.call.kind is Kind.CONTINUE:
             carried_out: dict[str, Any] = json.loads(view.call.payload) or {}
-            if carried_out.get(name) == answer.verdict.value:
+            before = carried_out.get(name)
+            if before == answer.verdict.value or (before == Verdict.ANSWERED and answer.verdict is Verdict.APPROVED):
                 return view
+    if shown is not None:
+        calls = [view for view in calls if view.pause.pause_id == shown[name]]
     for view in calls:
         if name in (view.call.call_id, view.call.confirmation_id) or name.startswith(f"{view.call.call_id}:outcome:"):
             raise became(view, ids=(name,))
@@ -135,6 +171,9 @@ def _bind(result: Plan, view: CallView, answer: Answer, name: str) -> None:
     verdict = answer.verdict
     payload = json.dumps(answer.payload, ensure_ascii=False) if answer.has_payload else "null"
     if view.call.kind is Kind.INPUT_REQUIRED:
+        if answer.has_value:
+            answer = replace(answer, payload=answer.value, has_payload=True)
+            verdict, payload = Verdict.ANSWERED, json.dumps(answer.value, ensure_ascii=False)
         if verdict is Verdict.APPROVED and not answer.has_payload and not answer.reason:
             raise Refusal("malformed_decision", f"{name} wants a value: send it as the payload", ids=(name,))
         if verdict in (Verdict.APPROVED, Verdict.ANSWERED):
@@ -163,7 +202,8 @@ def _bind(result: Plan, view: CallView, answer: Answer, name: str) -> None:
 
 
 def _settle(view: CallView, answer: Answer) -> Settlement:
-    if answer.has_payload and answer.payload is not None:
+    said_yes = answer.verdict in (Verdict.APPROVED, Verdict.ANSWERED)
+    if said_yes and answer.has_payload and answer.payload is not None:
         return Settlement(view, "result", json.dumps(answer.payload, ensure_ascii=False), answer.reason)
     if answer.verdict is Verdict.APPROVED:
         return Settlement(view, "retry", None, answer.reason)

@@ -129,7 +129,8 @@ class Task:
     """A run as clients see it. `version` counts its stored versions.
 
     `status` is the message that goes with the state: in `input-required` it has one `AskPart` per interruption and one
-    `TextPart`; in `failed` a sentence. `interruptions` are what is open now.
+    `TextPart`; in `failed` a sentence. `interruptions` are what is open now. `run_id` names the newest stop (see
+    `tasks.run_of`), and `said` is what the model has said in a task that has no answer yet.
     """
 
     id: str
@@ -144,6 +145,11 @@ class Task:
     requester: str = ""
     run_id: str = ""
     created_at: float = 0.0
+    said: str = ""
+
+    def message(self, message_id: str) -> Message | None:
+        """A message of the history. A client's message that is not there was never taken up by this task."""
+        return next((message for message in self.history if message.message_id == message_id), None)
 
 
 # --- what comes in
@@ -151,12 +157,18 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One verdict about one interruption. `payload`: edited arguments, a value or a settled result; None: none."""
+    """One verdict about one interruption. `payload`: edited arguments, a value or a settled result; None: none.
+
+    `value` is for doors that cannot tell what kind of call an id names: what a call gets that wants a value, whatever
+    the verdict says. Other calls go by the verdict alone.
+    """
 
     verdict: Verdict
     reason: str = ""
     payload: Any = None
     has_payload: bool = False
+    value: Any = None
+    has_value: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +180,11 @@ class UniformDecision:
 
 @dataclass(frozen=True, slots=True)
 class NamedDecision:
-    """Verdicts by id (a tool call's id or a confirmation's id). Never empty."""
+    """Verdicts by id (a tool call's id or a confirmation's id). Never empty. `whole`: nothing that waits for a verdict
+    may be left out."""
 
     answers: Mapping[str, Answer]
+    whole: bool = False
 
 
 Decision = UniformDecision | NamedDecision
@@ -182,7 +196,7 @@ class Inbound:
 
     `context_id` is the session. Without it, `task_id` finds it; without both a new session begins. `parts` are the
     message's parts as they came, for the task's history. `requester` comes from the authentication layer only.
-    `engine_parts` is the text that goes to the model.
+    `run_id` is the stop that a decision answers: it then means the calls that were shown there, and no later ones.
     """
 
     requester: str
@@ -190,6 +204,7 @@ class Inbound:
     parts: tuple[Part, ...]
     context_id: str | None = None
     task_id: str | None = None
+    run_id: str | None = None
     decision: Decision | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     via: str = "chat"
@@ -257,6 +272,7 @@ def _encode(value: Any) -> Any:
                 "created": value.created_at,
                 "requester": value.requester,
                 "run": value.run_id,
+                "said": value.said,
                 "status": _encode(value.status) if value.status else None,
                 "history": [_encode(message) for message in value.history],
                 "artifacts": [{"id": a.artifact_id, "parts": [_encode(p) for p in a.parts]} for a in value.artifacts],
@@ -319,6 +335,7 @@ def task_from_json(text: str, version: int) -> Task:
         created_at=doc["created"],
         requester=doc["requester"],
         run_id=doc["run"],
+        said=doc.get("said", ""),
         version=version,
         status=_message(doc["status"]) if doc["status"] else None,
         history=tuple(_message(m) for m in doc["history"]),

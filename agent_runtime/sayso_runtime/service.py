@@ -15,10 +15,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sayso_approvals.ledger import ELSEWHERE, Choice, Ledger, Resolution
-from sayso_approvals.records import CallView, TaskWrite, Verdict
+from sayso_approvals.ledger import ELSEWHERE, Choice, Ledger, Place, Resolution
+from sayso_approvals.records import CallView, Journal, TaskWrite, Turn, Verdict
 from sayso_approvals.refusals import Refusal
-from sayso_runtime import logs
+from sayso_runtime import logs, lookups, tasks
 from sayso_runtime.decisions import Plan, became, plan
 from sayso_runtime.messages import (
     Began,
@@ -35,6 +35,9 @@ from sayso_runtime.runs import LiveRun, guarded, nothing_to_clear, replay
 from sayso_runtime.turns import Turns
 
 log = logging.getLogger(__name__)
+
+#: How often a message that came twice looks for the answer of its first arrival.
+SAME_MESSAGE_SECONDS = 0.05
 
 Observer = Callable[[str, float], None]
 Reachable = Callable[[Sequence[CallView]], Awaitable[None]]
@@ -77,6 +80,8 @@ class RunService:
             raise Refusal("busy", "this replica is stopping: send it again, another one takes it")
         if not inbound.parts:
             raise Refusal("malformed_decision", "the message has no parts: send a text or a decision")
+        if inbound.run_id is not None:
+            inbound = replace(inbound, task_id=tasks.task_of(inbound.run_id))
         session_id = await self._session_of(inbound)
         key = (session_id, inbound.message_id)
         if inbound.message_id and key in self._live:
@@ -110,6 +115,16 @@ class RunService:
         if task.requester != requester:
             raise Refusal("not_found", f"task {task_id} does not exist", ids=(task_id,))
         return task
+
+    async def run(self, run_id: str, *, requester: str) -> Task:
+        """The task that a run id belongs to, as it is stored."""
+        return await lookups.run(self._turns, run_id, requester)
+
+    async def pauses(
+        self, *, requester: str, after: Place | None = None, limit: int = 50
+    ) -> tuple[list[Task], Place | None]:
+        """The requester's tasks with something to decide, oldest first, and where to go on."""
+        return await lookups.pauses(self._ledger, self._turns, requester, after, limit)
 
     async def cancel(self, task_id: str, *, requester: str) -> Task:
         """Cancels what is pending in the task and waits until the model has been told."""
@@ -148,7 +163,7 @@ class RunService:
     # --- a message
 
     async def _message(self, inbound: Inbound, session_id: str, found: Resolution, task: Task | None) -> LiveRun:
-        waiting = [view for view in found.calls if view.open or view.doubtful]
+        waiting = _waiting(found.calls)
         if waiting and not (self._while_paused == "CancelPause" and all(view.open for view in waiting)):
             return replay(await self._turns.load(waiting[0].pause.task_id))
         if task is not None and task.state.terminal:
@@ -159,14 +174,15 @@ class RunService:
             )
         now = time.time()
         message = Message(inbound.message_id or uuid.uuid4().hex, "user", inbound.parts, inbound.metadata, now)
+        task_id = uuid.uuid4().hex
         fresh = Task(
-            id=uuid.uuid4().hex,
+            id=task_id,
             context_id=session_id,
             state=TaskState.WORKING,
             at=now,
             created_at=now,
             requester=inbound.requester,
-            run_id=uuid.uuid4().hex,
+            run_id=task_id,
             history=(message,),
         )
         run = LiveRun(fresh, nothing_to_clear)
@@ -192,15 +208,17 @@ class RunService:
                     run.emit(Began(earlier))
                     run.emit(Ended(earlier))
                     return
-                waiting = [view for view in turn.calls if view.open or view.doubtful]
+                waiting = _waiting(turn.calls)
                 if waiting and self._while_paused == "CancelPause" and all(view.open for view in waiting):
+                    # This turn carries it out at once, so nothing of it is "being answered" to anybody else.
                     await self._ledger.decide(
                         [_choice(view, Verdict.SUPERSEDED) for view in waiting],
                         by=inbound.requester,
                         via="pause-cancelled",
-                        decision_id=uuid.uuid4().hex,
+                        decision_id=fresh.id,
                         resumes=True,
                     )
+                    await self._ledger.answered(session_id, fresh.id)
                 elif waiting:
                     await self._ledger.release(turn)
                     paused = await self._turns.load(waiting[0].pause.task_id)
@@ -229,20 +247,57 @@ class RunService:
             raise ValueError("not a decision")
         if found.requester is None:
             raise Refusal("not_found", f"session {session_id} does not exist")
-        what = plan(inbound.decision, found, inbound.task_id)
-        decision_id = uuid.uuid4().hex
+        shown = lookups.shown_at(inbound, task)
+        # the same message has the same decision id wherever it arrives
+        decision_id = f"message:{inbound.message_id}" if inbound.message_id else uuid.uuid4().hex
+        try:
+            what = plan(inbound.decision, found, inbound.task_id, shown)
+        except Refusal as refusal:
+            if (first := await self._first_answer(inbound, session_id, decision_id, refusal)) is not None:
+                return first
+            raise await lookups.exactly(self._ledger, self._turns, refusal, found, task) from None
         views = {(view.pause.pause_id, view.call.call_id): view for view in found.calls}
-        await self._reachable(
-            [views[choice.pause_id, choice.call_id] for choice in what.choices if choice.verdict is Verdict.APPROVED]
-        )
+        for choice in what.choices:
+            if choice.verdict is Verdict.APPROVED:
+                await self._check(views[choice.pause_id, choice.call_id])
         if task is None:  # whatever can fail comes before writing
             task = await self._turns.load(next(iter(views.values())).pause.task_id)
-        await self._write(what, inbound, decision_id)
+        try:
+            await self._write(what, inbound, decision_id)
+        except Refusal as refusal:
+            if (first := await self._first_answer(inbound, session_id, decision_id, refusal)) is not None:
+                return first
+            raise
         run = LiveRun(task, lambda: self._ledger.answered(session_id, decision_id))
         message = Message(inbound.message_id or uuid.uuid4().hex, "user", inbound.parts, inbound.metadata, time.time())
         self._remember(run, session_id, inbound.message_id)
         self._spawn(run, self._carry_out(run, session_id, inbound.requester, message, inbound.message_id))
         return run
+
+    async def _first_answer(
+        self, inbound: Inbound, session_id: str, decision_id: str, refusal: Refusal
+    ) -> LiveRun | None:
+        """The answer of the same message that is being answered on another replica, once it is there."""
+        if not inbound.message_id or refusal.code != "already_decided":
+            return None
+        while await self._ledger.answering(session_id, decision_id):
+            answer = await self._ledger.answer_to(session_id, inbound.message_id)
+            if answer is not None:
+                return replay(task_from_json(answer, 0))
+            await asyncio.sleep(SAME_MESSAGE_SECONDS)
+        answer = await self._ledger.answer_to(session_id, inbound.message_id)
+        return replay(task_from_json(answer, 0)) if answer is not None else None
+
+    async def _check(self, view: CallView) -> None:
+        """Refuses what this agent cannot carry out: another engine's pause, an agent that is gone, a server away."""
+        if view.pause.engine != self._turns.engine_name:
+            raise Refusal(
+                "engine_changed",
+                f"{view.call.alias} paused on engine {view.pause.engine!r} and this agent runs on "
+                f"{self._turns.engine_name!r}: only cancel it, or bring the former engine back",
+                ids=(view.call.call_id,),
+            )
+        await self._reachable([view])
 
     async def _write(self, what: Plan, inbound: Inbound, decision_id: str) -> None:
         if what.choices:
@@ -260,6 +315,7 @@ class RunService:
                 by=inbound.requester,
                 reason=settlement.reason,
                 attempt=settlement.view.state.attempt,
+                decision_id=decision_id,
             )
             self._on_decision(settlement.action)
 
@@ -298,18 +354,39 @@ class RunService:
         found = await self._ledger.resolve(session_id)
         if found.requester is None:
             return
-        ready = [view for view in found.calls if not view.open and not view.doubtful]
-        await self._reachable(
-            [v for v in ready if v.state.verdict and v.state.verdict.verdict is Verdict.APPROVED and not v.state.token]
-        )
         turn, claimed = await self._ledger.take_and_claim(session_id, requester=found.requester, any_requester=True)
         try:
-            if claimed:
-                await self._turns.carry_out(turn, claimed, _nobody)
+            able, held_up = await self._able(turn, claimed)
+            if able:
+                await self._turns.carry_out(turn, able, _nobody)
             else:
-                await self._turns.bury(turn, found.task_id if turn.dirty else None)
+                await self._turns.bury(turn, found.task_id if turn.dirty and not claimed else None)
         finally:
             await self._ledger.answered(session_id, ELSEWHERE)
+        if held_up is not None:
+            raise held_up
+
+    async def _able(self, turn: Turn, claimed: Sequence[CallView]) -> tuple[list[CallView], Refusal | None]:
+        """Those of the claimed calls that can be carried out now.
+
+        What can never be carried out is open again, for somebody to cancel. What waits for its tool server stays
+        decided; the refusal says so. Where the tool has run already, its stored result needs no server.
+        """
+        able: list[CallView] = []
+        held_up: Refusal | None = None
+        for view in claimed:
+            verdict = view.state.verdict
+            if verdict is not None and verdict.verdict is Verdict.APPROVED and view.state.journal is Journal.NONE:
+                try:
+                    await self._check(view)
+                except Refusal as refusal:
+                    if refusal.code == "tool_server_unreachable":
+                        held_up = refusal
+                    else:
+                        await self._ledger.reopen(turn, view, refusal.detail)
+                    continue
+            able.append(view)
+        return able, held_up
 
     def stop(self) -> None:
         """Takes nothing new from now on."""
@@ -342,6 +419,9 @@ def _named(inbound: Inbound, session_id: str, found: Resolution) -> Task | None:
     if inbound.task_id is None:
         return None
     task = task_from_json(found.task[1], found.task[0]) if found.task else None
+    owner = (inbound.requester, session_id)
+    if inbound.run_id is not None and (task is None or (task.requester, task.context_id) != owner):
+        raise lookups.no_run(inbound.run_id)
     if task is None or task.requester != inbound.requester:
         raise Refusal("not_found", f"task {inbound.task_id} does not exist", ids=(inbound.task_id,))
     if task.context_id != session_id:
@@ -351,6 +431,11 @@ def _named(inbound: Inbound, session_id: str, found: Resolution) -> Task | None:
             ids=(task.id,),
         )
     return task
+
+
+def _waiting(views: Sequence[CallView]) -> list[CallView]:
+    """What a new message has to wait for: what is open or in doubt, and what was changed and can only be cancelled."""
+    return [view for view in views if view.open or view.doubtful or not view.intact]
 
 
 def _choice(view: CallView, verdict: Verdict) -> Choice:

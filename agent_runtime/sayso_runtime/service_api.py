@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+from sayso_approvals.ledger import Place
 from sayso_runtime.messages import Inbound, RunEvent, Task
 
 
@@ -38,6 +39,16 @@ class Service(Protocol):
         ...
 
     async def get(self, task_id: str, *, requester: str) -> Task: ...
+
+    async def run(self, run_id: str, *, requester: str) -> Task:
+        """The task that a run id belongs to, as it is stored."""
+        ...
+
+    async def pauses(
+        self, *, requester: str, after: Place | None = None, limit: int = 50
+    ) -> tuple[list[Task], Place | None]:
+        """The requester's tasks with something to decide, oldest first, and where to go on (None: that was all)."""
+        ...
 
     async def cancel(self, task_id: str, *, requester: str) -> Task:
         """Cancels what is pending in the task: recorded as cancelled, nobody decided."""

@@ -109,11 +109,38 @@ def new_message(role: str, parts: Iterable[Part], at: float) -> Message:
     return Message(uuid.uuid4().hex, "user" if role == "user" else "agent", tuple(parts), {}, at)
 
 
-def paused(task: Task, interruptions: Sequence[Interruption], at: float, *, text: str = "") -> Task:
-    """The task waits. A fresh run id goes with every stop; the question stays in the history."""
+def task_of(run_id: str) -> str:
+    """The id of the task that a run id belongs to."""
+    return run_id.partition("-")[0]
+
+
+def shown(task: Task, run_id: str = "") -> dict[str, str] | None:
+    """What was asked at a stop of the task (at any stop, for the task's own id or none): the id of each call, and of
+    each confirmation, with its pause. None when the task never had such a run.
+
+    The question of each stop stays in the history under the stop's run id, so nothing else has to be kept, and a run
+    id that lies about its task finds nothing there.
+    """
+    found: dict[str, str] = {}
+    known = run_id in ("", task.id)
+    for message in task.history:
+        asked_here = [part.interruption for part in message.parts if isinstance(part, AskPart)]
+        if asked_here and run_id in ("", task.id, message.message_id):
+            known = True
+            for one in asked_here:
+                found |= {one.confirmation_id: one.pause_id, one.id: one.pause_id}
+    return found if known else None
+
+
+def paused(
+    task: Task, interruptions: Sequence[Interruption], at: float, *, text: str = "", said: Sequence[str] = ()
+) -> Task:
+    """The task waits. A fresh run id goes with every stop: it is the task's id and something of its own, and the id
+    of the question in the history. `text`: what the question says first; `said`: what the model has said since."""
     parts: list[Part] = [AskPart(one) for one in interruptions]
-    parts.append(TextPart("\n".join(t for t in (text, sentence(interruptions)) if t)))
-    status = new_message("agent", parts, at)
+    parts.append(TextPart("\n".join(t for t in (text, *said, sentence(interruptions)) if t)))
+    run_id = f"{task.id}-{uuid.uuid4().hex[:8]}"
+    status = Message(run_id, "agent", tuple(parts), {}, at)
     return replace(
         task,
         state=TaskState.INPUT_REQUIRED,
@@ -121,7 +148,8 @@ def paused(task: Task, interruptions: Sequence[Interruption], at: float, *, text
         status=status,
         history=(*task.history, status),
         interruptions=tuple(interruptions),
-        run_id=uuid.uuid4().hex,
+        run_id=run_id,
+        said="\n".join(t for t in (task.said, *said) if t),
     )
 
 

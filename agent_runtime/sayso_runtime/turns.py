@@ -59,6 +59,11 @@ class Turns:
         self._settings = settings
         self._lease = lease_seconds
 
+    @property
+    def engine_name(self) -> str:
+        """The framework that pauses of this agent belong to."""
+        return self._engine.capabilities.name
+
     # --- a message
 
     async def begin_message(self, turn: Turn, task: Task, parts: Sequence[Part], emit: Emit, message_id: str) -> Task:

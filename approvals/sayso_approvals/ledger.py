@@ -19,6 +19,7 @@ from sayso_approvals.keys import short
 from sayso_approvals.reading import Entry
 from sayso_approvals.records import AgentId, CallView, Commit, TaskWrite, Turn, Verdict
 from sayso_approvals.turns import TurnLost as TurnLost
+from sayso_approvals.watching import Place as Place
 
 #: How long a replica that has died keeps its turn, unless told otherwise. All who speak to one agent's ledger agree.
 LEASE_SECONDS = 10.0
@@ -232,6 +233,11 @@ class Ledger(Executing):
         answering = self._session(session_id)[4]
         await self._runner.command("ZREM", answering, short(decision_id))
 
+    async def answering(self, session_id: str, decision_id: str) -> bool:
+        """Whether the answer of this decision is still on its way, on whatever replica."""
+        mark = await self._runner.command("ZSCORE", self._session(session_id)[4], short(decision_id))
+        return mark is not None and float(mark) > await self._watch.now() * 1000
+
     async def settle(
         self,
         pause_id: str,
@@ -242,6 +248,7 @@ class Ledger(Executing):
         by: str,
         reason: str,
         attempt: int,
+        decision_id: str = ELSEWHERE,
     ) -> None:
         """Settles an unknown outcome: `retry` (runs once more), `result` (JSON text given by a person), `abandon`.
 
@@ -266,6 +273,8 @@ class Ledger(Executing):
             order.result,
             int(order.is_error),
             order.note,
+            short(decision_id),
+            self._queue.lease_ms * 4,
         )
         self._watch.clock(reply[1])
         if reply[0] != "ok":
@@ -315,6 +324,12 @@ class Ledger(Executing):
     async def calls(self, *, include_done: bool = False) -> list[CallView]:
         """Every call of the agent, oldest pause first; those that are done for thirty days."""
         return [entry.view for entry in await self._watch.calls(include_done=include_done)]
+
+    async def unfinished(self, after: Place | None, limit: int) -> list[tuple[Place, list[CallView]]]:
+        """At most `limit` pauses that are not done, by opening, from the place after `after` on: with each the calls
+        of its session that are not done, none where an older pause of the session has told them already."""
+        page = await self._watch.unfinished(after, limit)
+        return [(place, [entry.view for entry in entries]) for place, entries in page]
 
     async def view(self, pause_id: str) -> list[CallView]:
         """The calls of one pause, done or not; empty when there is no such pause."""

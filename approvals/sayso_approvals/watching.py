@@ -14,6 +14,8 @@ from sayso_approvals.reading import Entry, Reader
 from sayso_approvals.refusals import Refusal
 from sayso_approvals.scripting import Runner
 
+#: Where a pause stands among all that are not done: when it opened (milliseconds), and its name in the index.
+Place = tuple[int, str]
 GROUP = "replicas"
 MOST = 500  # sessions or pauses in one look
 
@@ -66,6 +68,35 @@ class Watch:
             return moved
         name = short(pause_id) + ":"
         return [entry for entry in await self.live(stored["session"]) if entry.at.startswith(name)]
+
+    async def unfinished(self, after: Place | None, limit: int) -> list[tuple[Place, list[Entry]]]:
+        """The next pauses that are not done, by opening: each one's place, and its session's calls that are not done.
+
+        A session is told once, at its oldest pause: at the place of a later one, or of a pause that has just ended,
+        there is nothing. Fewer than `limit` places: those were the last.
+        """
+        start, last = after or (0, "")
+        members: list[tuple[str, int]] = []
+        skipped = 0
+        while len(members) < limit:  # many may have opened in one millisecond: those up to `last` were told
+            some: list[tuple[str, float]] = await self._runner.ask(
+                self._redis.zrangebyscore(
+                    self._keys.unfinished, start, "+inf", start=skipped, num=limit, withscores=True
+                )
+            )
+            skipped += len(some)
+            members += ((name, int(score)) for name, score in some if (int(score), name) > (start, last))
+            if len(some) < limit:
+                break
+        members = members[:limit]
+        sessions = [name.partition(":")[2] for name, _ in members]
+        replies = await self._pipeline([self._keys.session(session_id)[1] for session_id in sessions])
+        found = []
+        for (name, score), session_id, stored in zip(members, sessions, replies, strict=True):
+            entries = [e for e in self._reader.entries(session_id, _flat(stored)) if not e.view.state.done]
+            first = entries and entries[0].at.partition(":")[0] == name.partition(":")[0]
+            found.append(((score, name), entries if first else []))
+        return found
 
     async def calls(self, *, include_done: bool) -> list[Entry]:
         """The calls of every session."""

@@ -55,6 +55,14 @@ local function remember(at)
   put(at, 'history', get(at, 'history') .. get(at, 'verdict') .. '\t' .. get(at, 'vmac') .. '\n')
 end
 
+-- From now on a decision is being answered, for so long unless its turn is renewed: until then a verdict without ids
+-- can only mean what was open before it.
+local function mark(decision, milliseconds)
+  call('ZREMRANGEBYSCORE', ANSWERING, '-inf', NOW)
+  call('ZADD', ANSWERING, NOW + milliseconds, decision)
+  call('PEXPIRE', ANSWERING, milliseconds)
+end
+
 -- Every call of the session as names: {at, …}, from the whole of LIVE.
 local function live_calls()
   local found, flat = {}, call('HGETALL', LIVE)

@@ -27,8 +27,6 @@ for i = 6, #ARGV, STRIDE do
   if get(ARGV[i], 'verdict') ~= '' then remember(ARGV[i]) end
   close(ARGV[i], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], due)
 end
-call('ZREMRANGEBYSCORE', ANSWERING, '-inf', NOW)
-call('ZADD', ANSWERING, NOW + ARGV[4], ARGV[3])
-call('PEXPIRE', ANSWERING, ARGV[4])
+mark(ARGV[3], ARGV[4])
 hint()
 return {'ok', NOW}

@@ -34,17 +34,18 @@ class EventStream:
         """Each document as one event, all in one write. `last`: the response ends with them, in the same write.
         Raises `ClientGone`."""
         chunk = b"".join(b"data: " + strict_json.dumps(document) + b"\n\n" for document in documents)
-        await self._write(chunk, more=not last)
+        await self.write(chunk, last=last)
 
     async def comment(self) -> None:
         """Something that clients skip and proxies count as life. Raises `ClientGone`."""
-        await self._write(b": still working\n\n")
+        await self.write(b": still working\n\n")
 
-    async def _write(self, chunk: bytes, *, more: bool = True) -> None:
+    async def write(self, chunk: bytes, *, last: bool = False) -> None:
+        """Events that are laid out already. Raises `ClientGone`."""
         if not self.started:
             self.started = True
             await self._request.write({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        await self._request.write({"type": "http.response.body", "body": chunk, "more_body": more})
+        await self._request.write({"type": "http.response.body", "body": chunk, "more_body": not last})
 
 
 async def until_gone(request: Request, source: AsyncIterator[_T], silence: float) -> AsyncGenerator[_T | None, None]:
