@@ -81,15 +81,10 @@ class Process:
         """Whether it was started and has not ended."""
         return self.popen is not None and self.popen.poll() is None
 
-    @property
-    def pid(self) -> int:
-        """Of the process as it was started last."""
-        assert self.popen is not None, f"{self.log.name} was never started"
-        return self.popen.pid
-
     def send(self, number: signal.Signals) -> None:
         """A signal."""
-        os.kill(self.pid, number)
+        assert self.popen is not None, f"{self.log.name} was never started"
+        self.popen.send_signal(number)
 
     async def ended(self) -> int:
         """Its exit code, once it has ended."""
@@ -225,9 +220,12 @@ class Shop:
             (self.held / name).touch()
 
     async def whole(self) -> None:
-        """Brings back what is dead, and forgets every hold and every effect: so begins a test on shared processes."""
+        """Brings back what is dead and forgets every hold and effect: so begins a test on shared processes."""
         for file in self.held.iterdir():
             file.unlink()
+        for replica in self.replicas:
+            if replica.process.runs:  # a test that failed may have left it stopped
+                replica.process.send(signal.SIGCONT)
         if self.redis.pid is None:
             await self.redis.start()
         if self.tools is not None and not self.tools.runs:
