@@ -79,5 +79,7 @@ async def exactly(ledger: Ledger, turns: Turns, refusal: Refusal, found: Resolut
     pause_id = (tasks.shown(task) or {}).get(name) if task is not None else None
     for view in await ledger.view(pause_id) if pause_id else ():
         if name in (view.call.call_id, view.call.confirmation_id) and view.state.verdict is not None:
-            return became(view, ids=(name,))
+            exact = became(view, ids=(name,))
+            exact.extra |= refusal.extra
+            return exact
     return refusal

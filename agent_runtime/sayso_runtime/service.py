@@ -386,6 +386,8 @@ class RunService:
                         await self._ledger.reopen(turn, view, refusal.detail)
                     continue
             able.append(view)
+        if len(able) < len(claimed):
+            turn.calls = (await self._ledger.resolve(turn.session_id)).calls
         return able, held_up
 
     def stop(self) -> None:

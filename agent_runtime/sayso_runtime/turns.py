@@ -275,11 +275,24 @@ class Turns:
         left = await self._left(scope, new)
         if left:
             task = tasks.paused(task, left, now, said=said)
+        elif self._undelivered(scope):
+            task = tasks.working(task, now)
         else:
             text = "\n".join(answer or said[-1:])
             state = TaskState.CANCELED if cancelled else TaskState.COMPLETED
             task = tasks.answered(task, text, now, state=state)
         return await self._commit(scope, task, emit, message_id, pause)
+
+    @staticmethod
+    def _undelivered(scope: Scope) -> bool:
+        """Whether something is decided that this turn did not carry out: then there is no answer yet."""
+        return any(
+            not view.open
+            and not view.doubtful
+            and view.call.call_id not in scope.told
+            and view.pause.session_id == scope.turn.session_id
+            for view in scope.turn.calls
+        )
 
     async def _left(self, scope: Scope, new: tuple[Interruption, ...]) -> tuple[Interruption, ...]:
         """What is open when this turn ends: what was open before and nobody carried out, and what is new."""

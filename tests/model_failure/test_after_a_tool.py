@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from google.adk.agents.parallel_agent import ParallelAgent
 from redis.asyncio import Redis
 
 from sayso_runtime.messages import CONTINUE, TaskState
@@ -90,3 +92,36 @@ async def test_a_tool_that_raises_is_a_result_for_the_model_and_is_not_run_again
     assert "the bank said no" in reply(done)
     assert reply(await replica.decide({"c1": "approve"}, message_id="same")) == reply(done)
     assert len(seen.runs) == 1
+
+
+@pytest.mark.parametrize(
+    "verdicts", [{"c1": "reject"}, {"c1": "approve", "c2": "approve"}, {"c1": "approve", "c2": "reject"}]
+)
+async def test_any_decision_sent_again_goes_on_however_often_the_model_fails(
+    redis: Redis, verdicts: dict[str, str]
+) -> None:
+    seen = Counter()
+    script = calls(*(call("refund", name, order=name) for name in verdicts))
+    replica = Replica(
+        redis, agent("desk", seen.model(script, fails(times=2, text="At last.")), [seen.tool("refund")]), ["refund"]
+    )
+    await replica.say("go")
+    for _ in range(2):
+        assert (await replica.decide(dict(verdicts))).state is TaskState.INPUT_REQUIRED
+    done = await replica.decide(dict(verdicts))
+    assert (done.state, reply(done)) == (TaskState.COMPLETED, "At last.")
+    assert len(seen.runs) == list(verdicts.values()).count("approve")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+async def test_a_branch_that_asks_is_not_lost_when_the_model_of_another_branch_fails(redis: Redis) -> None:
+    seen = Counter()
+    one = agent("one", seen.model(calls(call("look", "f1", order="A")), fails(text="One.")), [seen.tool("look")])
+    two = agent("two", seen.model(calls(call("refund", "c2", order="B")), says("Two.")), [seen.tool("refund")])
+    replica = Replica(redis, ParallelAgent(name="both", sub_agents=[one, two]), ["refund"])
+    paused = await replica.say("go")
+    assert {i.name for i in paused.interruptions} == {CONTINUE, "refund"}
+    done = await replica.decide("approve")
+    assert done.state is TaskState.COMPLETED
+    assert [name for name, _ in seen.runs] == ["look", "refund"]
+    assert (await replica.ledger.resolve("s1")).calls == []
