@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from sayso_approvals.ledger import Place
 from sayso_runtime.messages import Inbound, RunEvent, Task
+
+#: Where a page of pauses ends: when its last pause opened (milliseconds), and that pause's name in the ledger's index.
+Place = tuple[int, str]
 
 
 class Run(Protocol):

@@ -14,6 +14,7 @@ import httpx
 from sayso_api.runtimeconfig import AgentIdentity, AgentNode, ModelSettings, RuntimeConfig
 from sayso_runtime.interfaces.asgi import App
 from sayso_runtime.interfaces.http import build_app, loopback_user
+from sayso_runtime.interfaces.identity import Identify
 from sayso_runtime.interfaces.metrics import Metrics
 from sayso_runtime.interfaces.serve import serve
 
@@ -54,10 +55,13 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def running(service: Any, wrap: Callable[[App], App] = lambda app: app) -> AsyncIterator[Door]:
-    """A server, stopped at the end. `wrap` may look at what goes between it and the application."""
+async def running(
+    service: Any, wrap: Callable[[App], App] = lambda app: app, *, identify: Identify | None = None
+) -> AsyncIterator[Door]:
+    """A server, stopped at the end. `wrap` may look at what goes between it and the application; who asks is ada,
+    unless `identify` says otherwise."""
     metrics, port = Metrics(), free_port()
-    app = build_app(service, config(), metrics, identify=loopback_user("ada"))
+    app = build_app(service, config(), metrics, identify=identify or loopback_user("ada"))
     taking = asyncio.Event()
 
     async def ready() -> None:

@@ -1,6 +1,7 @@
 """The process' HTTP application: every door on one port, as one small ASGI callable.
 
 POST /                              A2A, both generations
+POST /api/v1/chat, GET /api/v1/…    REST
 GET  /.well-known/agent-card.json   the agent card (also under 0.2's name, agent.json)
 GET  /healthz                       the process answers
 GET  /readyz                        the agent can take a message; 503 with the reasons while it cannot
@@ -30,6 +31,7 @@ from sayso_runtime.interfaces.asgi import (
 )
 from sayso_runtime.interfaces.identity import Identify, loopback_user
 from sayso_runtime.interfaces.metrics import Metrics
+from sayso_runtime.interfaces.rest.door import RestDoor
 from sayso_runtime.service_api import Service
 
 __all__ = ["build_app", "dispatcher", "loopback_user", "routes"]
@@ -37,7 +39,7 @@ __all__ = ["build_app", "dispatcher", "loopback_user", "routes"]
 _log = logging.getLogger(__name__)
 
 Handler = Callable[[Request], Awaitable[None]]
-#: path -> method -> handler
+#: path -> method -> handler; a path that ends in `/*` is for any one last segment
 Routes = dict[str, dict[str, Handler]]
 
 
@@ -75,11 +77,18 @@ def routes(service: Service, config: RuntimeConfig, metrics: Metrics, identify: 
     async def measures(request: Request) -> None:
         await request.respond(200, metrics.render(), metrics_module.CONTENT_TYPE)
 
+    agent = config.agent
+    rest = RestDoor(service, agent.namespace, agent.name, metrics, identify, release)
+
     def get(handler: Handler) -> dict[str, Handler]:
         return {"GET": handler, "HEAD": handler}
 
     return {
         "/": {"POST": A2ADoor(service, metrics, identify)},
+        "/api/v1/chat": {"POST": rest.chat},
+        "/api/v1/runs/*": get(rest.run),
+        "/api/v1/pauses": get(rest.pauses),
+        "/api/v1/openapi.json": get(rest.openapi),
         "/.well-known/agent-card.json": get(card),
         "/.well-known/agent.json": get(card),
         "/healthz": get(health),
@@ -96,7 +105,8 @@ def dispatcher(table: Routes) -> App:
             raise RuntimeError(f"only HTTP is spoken here, not {scope['type']}")
         request = Request(scope, receive, send)
         try:
-            methods = table.get(scope["path"])
+            path = scope["path"]
+            methods = table.get(path) or table.get(path.rpartition("/")[0] + "/*")
             if methods is None:
                 await request.respond(404, problem(404, "not found", "nothing is served here"), PROBLEM)
                 return
