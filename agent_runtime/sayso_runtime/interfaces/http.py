@@ -2,6 +2,7 @@
 
 POST /                              A2A, both generations
 POST /api/v1/chat, GET /api/v1/…    REST
+POST /agui                          AG-UI
 GET  /.well-known/agent-card.json   the agent card (also under 0.2's name, agent.json)
 GET  /healthz                       the process answers
 GET  /readyz                        the agent can take a message; 503 with the reasons while it cannot
@@ -18,6 +19,7 @@ from sayso_api.runtimeconfig import RuntimeConfig
 from sayso_runtime.interfaces import metrics as metrics_module
 from sayso_runtime.interfaces.a2a.card import agent_card, valid_host
 from sayso_runtime.interfaces.a2a.door import A2ADoor
+from sayso_runtime.interfaces.agui.door import AguiDoor
 from sayso_runtime.interfaces.asgi import (
     PROBLEM,
     TEXT,
@@ -89,6 +91,7 @@ def routes(service: Service, config: RuntimeConfig, metrics: Metrics, identify: 
         "/api/v1/runs/*": get(rest.run),
         "/api/v1/pauses": get(rest.pauses),
         "/api/v1/openapi.json": get(rest.openapi),
+        "/agui": {"POST": AguiDoor(service, agent.name, metrics, identify)},
         "/.well-known/agent-card.json": get(card),
         "/.well-known/agent.json": get(card),
         "/healthz": get(health),

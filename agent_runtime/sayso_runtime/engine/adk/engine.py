@@ -97,6 +97,8 @@ class AdkEngine:
                 continue  # the others take the run on
             if view.call.kind is Kind.INPUT_REQUIRED:
                 asked_in, answer_id, name = f"value:{call_id}", call_id, view.call.alias
+                # ADK takes it as a message, not as something that a tool returned: nobody else would hear of it
+                yield Returned((ResultPart(call_id, name, _answer(view)),))
             elif call_id in known.confirmations:
                 answer_id, asked_in = known.confirmations[call_id]
                 name = CONFIRMATION

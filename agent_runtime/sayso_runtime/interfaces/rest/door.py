@@ -21,20 +21,19 @@ from sayso_approvals.refusals import Refusal
 from sayso_runtime import logs
 from sayso_runtime.interfaces import strict_json
 from sayso_runtime.interfaces.a2a.streams import KEEP_ALIVE_SECONDS, EventStream, result_or_gone, until_gone
-from sayso_runtime.interfaces.answering import answered
+from sayso_runtime.interfaces.answering import REQUEST, answered, check_taken_up
 from sayso_runtime.interfaces.asgi import ClientGone, Request
 from sayso_runtime.interfaces.boundaries import Boundaries
 from sayso_runtime.interfaces.identity import Identify
 from sayso_runtime.interfaces.metrics import Metrics
-from sayso_runtime.interfaces.problems import Fault, explain, identifier, paused, refuse, take_in, who
+from sayso_runtime.interfaces.problems import Fault, explain, identifier, refuse, take_in, who
 from sayso_runtime.interfaces.rest import rendering, streaming
 from sayso_runtime.interfaces.rest.openapi import document
 from sayso_runtime.interfaces.rest.reading import Chat, read_chat
 from sayso_runtime.messages import Began, Ended, Inbound, Task
 from sayso_runtime.service_api import Place, Run, Service
 
-#: Metadata of a message that came in here: which request it was.
-REQUEST = "sayso_request"
+KEY = "Idempotency-Key"
 MOST_PAUSES = 200
 
 
@@ -64,8 +63,8 @@ class RestDoor:
             try:
                 logs.bind(session=run.task.context_id, run=run.task.run_id)
                 if chat.stream:
-                    return await self._stream(request, run, inbound, chat)
-                return await self._wait(request, run, inbound, chat)
+                    return await self._stream(request, run, inbound)
+                return await self._wait(request, run, inbound)
             finally:
                 await answered(run)
         except ClientGone:
@@ -77,15 +76,15 @@ class RestDoor:
         if agent is not None and agent not in self._names:
             raise Refusal("not_found", f"agent {agent!r} does not answer here, {self._names[1]} does", ids=(agent,))
 
-    async def _wait(self, request: Request, run: Run, inbound: Inbound, chat: Chat) -> None:
+    async def _wait(self, request: Request, run: Run, inbound: Inbound) -> None:
         task = await result_or_gone(request, asyncio.ensure_future(run.result()))
-        self._check_taken_up(task, inbound, chat)
+        check_taken_up(task, inbound, self._agent, KEY)
         failed = rendering.model_failed(task, self._agent)
         if failed is not None:
             return await refuse(request, failed, self._metrics)
         return await request.respond_json(rendering.status_of(task), rendering.run(task, self._agent))
 
-    async def _stream(self, request: Request, run: Run, inbound: Inbound, chat: Chat) -> None:
+    async def _stream(self, request: Request, run: Run, inbound: Inbound) -> None:
         """What is raised before anything is sent goes to the caller; later it is the last event."""
         stream, boundaries = EventStream(request), Boundaries()
         try:
@@ -96,7 +95,7 @@ class RestDoor:
                             await stream.comment()
                         continue
                     if isinstance(event, Began):
-                        self._check_taken_up(event.task, inbound, chat)
+                        check_taken_up(event.task, inbound, self._agent, KEY)
                         await stream.write(streaming.chunk([streaming.started(event.task, self._agent)]))
                         continue
                     out = [one for step in boundaries.steps(event) for one in streaming.step(step)]
@@ -121,14 +120,6 @@ class RestDoor:
         if failed is not None and not task.interruptions:
             return streaming.problem(explain(failed, self._metrics)[1])
         return streaming.ended(task, self._agent)
-
-    def _check_taken_up(self, task: Task, inbound: Inbound, chat: Chat) -> None:
-        """A message that is not in the task's history came while something waited, or its key is another request's."""
-        message = task.message(inbound.message_id)
-        if message is None and inbound.decision is None:
-            raise paused(task, self._agent)
-        if message is not None and message.metadata.get(REQUEST) != chat.fingerprint:
-            raise Fault(422, "this Idempotency-Key came before with another request", ("Idempotency-Key",))
 
     # --- looking
 
@@ -185,8 +176,8 @@ def _key(request: Request) -> str | None:
     if not keys:
         return None
     if len(keys) > 1:
-        raise Fault(422, "there are two Idempotency-Key headers", ("Idempotency-Key",))
-    return identifier(keys[0], "Idempotency-Key")
+        raise Fault(422, "there are two Idempotency-Key headers", (KEY,))
+    return identifier(keys[0], KEY)
 
 
 def _page(query: bytes) -> tuple[int, Place | None]:

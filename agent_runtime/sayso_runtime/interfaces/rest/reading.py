@@ -10,14 +10,13 @@ is not understood whole decides nothing.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sayso_approvals.records import Verdict
 from sayso_approvals.refusals import Refusal
+from sayso_runtime.interfaces.answering import fingerprint
 from sayso_runtime.interfaces.problems import Fault, identifier
 from sayso_runtime.interfaces.strict_json import Parsed
 from sayso_runtime.messages import Answer, DataPart, NamedDecision, TextPart
@@ -59,15 +58,15 @@ def read_chat(parsed: Parsed) -> Chat:
     if agent is not None and not isinstance(agent, str):
         raise Fault(422, "agent is a name", ("agent",))
     session_id = None if session_id is None else identifier(session_id, "session_id")
-    fingerprint = _fingerprint({key: value for key, value in given.items() if key != "stream"})
+    mark = fingerprint({key: value for key, value in given.items() if key != "stream"})
     if resume is None:
-        return Chat(agent, session_id, stream, TextPart(_prompt(given)), fingerprint)
+        return Chat(agent, session_id, stream, TextPart(_prompt(given)), mark)
     if "prompt" in given:
         raise _malformed("a request says something or decides something: leave out prompt or resume", ("prompt",))
     if session_id is None:
         raise _malformed("a decision names its session: session_id is missing", ("session_id",))
     run_id, decision = _resume(resume)
-    return Chat(agent, session_id, stream, DataPart({"resume": resume}), fingerprint, run_id, decision)
+    return Chat(agent, session_id, stream, DataPart({"resume": resume}), mark, run_id, decision)
 
 
 def _prompt(given: Mapping[str, Any]) -> str:
@@ -128,11 +127,6 @@ def _answer(name: str, entry: Mapping[str, Any]) -> Answer:
         value=value,
         has_value=value is not None and value != "",
     )
-
-
-def _fingerprint(given: Mapping[str, Any]) -> str:
-    text = json.dumps(given, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _shown(value: Any) -> str:

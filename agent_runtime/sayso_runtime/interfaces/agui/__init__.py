@@ -1,0 +1,1 @@
+"""The AG-UI door: runs, interrupts and answers to them, in the protocol's own types."""
