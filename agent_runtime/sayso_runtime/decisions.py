@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sayso_approvals.forwarding import inner_of, named
 from sayso_approvals.ledger import Choice, Resolution
 from sayso_approvals.records import CallView, Kind, Verdict
 from sayso_approvals.refusals import Code, Refusal
+from sayso_runtime import nested
 from sayso_runtime.messages import Answer, Decision, NamedDecision, UniformDecision
 
 
@@ -44,7 +46,11 @@ def plan(decision: Decision, found: Resolution, task_id: str | None, shown: Mapp
         case NamedDecision(answers):
             result = Plan()
             targets: dict[tuple[str, str], str] = {}
-            for name, answer in answers.items():
+            inner, direct = nested.split(answers, calls, shown)
+            for key, about in inner.items():
+                result.choices.append(nested.choice(about))
+                targets[key] = next(iter(about.answers))
+            for name, answer in direct.items():
                 view = _named(name, answer, calls, found, shown)
                 key = (view.pause.pause_id, view.call.call_id)
                 if view.call.kind is Kind.CONTINUE and name not in (view.call.call_id, view.call.confirmation_id):
@@ -60,7 +66,7 @@ def plan(decision: Decision, found: Resolution, task_id: str | None, shown: Mapp
                 targets[key] = name
                 _bind(result, view, answer, name)
             if decision.whole and not result.settlements:
-                _check_whole(calls, targets)
+                _check_whole(calls, targets, inner)
             if result.settlements and len(answers) > 1:
                 raise Refusal(
                     "malformed_decision",
@@ -84,10 +90,17 @@ def _uniform(answer: Answer, calls: Sequence[CallView], found: Resolution) -> Pl
             ids=tuple(view.call.call_id for view in values),
         )
     for view in calls:
-        if view.open and not (view.call.kind is Kind.INPUT_REQUIRED and answer.verdict is Verdict.APPROVED):
+        if not view.open or (view.call.kind is Kind.INPUT_REQUIRED and answer.verdict is Verdict.APPROVED):
+            continue
+        if view.call.kind is not Kind.FORWARD:
             _bind(result, view, answer, view.call.call_id)
+        elif (passed_on := nested.uniform(view, answer)) is not None:
+            result.choices.append(passed_on)
     if result.choices:
         return result
+    for view in calls:
+        if view.open and view.call.kind is Kind.FORWARD:
+            nested.whole(view, answer)  # says why it cannot be meant
     doubtful = [view for view in calls if view.doubtful]
     if not doubtful:
         raise became(found.last)
@@ -109,8 +122,18 @@ def _open(calls: Sequence[CallView]) -> int:
     return sum(1 for view in calls if view.open)
 
 
-def _check_whole(calls: Sequence[CallView], targets: Mapping[tuple[str, str], str]) -> None:
+def _check_whole(
+    calls: Sequence[CallView], targets: Mapping[tuple[str, str], str], inner: Mapping[nested.Key, nested.Targets]
+) -> None:
     """An unknown outcome may be left out: it is settled in a message of its own."""
+    unsaid = [name for about in inner.values() for name in nested.left_open(about.view, about)]
+    if unsaid:
+        raise Refusal(
+            "malformed_decision",
+            f"everything that waits is answered at once, and {', '.join(unsaid)} is not: nothing was decided",
+            ids=tuple(unsaid),
+            extra={"interruptions": [brief(about.view) for about in inner.values()]},
+        )
     left = [view for view in calls if view.open and (view.pause.pause_id, view.call.call_id) not in targets]
     if left:
         ids = tuple(view.call.call_id for view in left)
@@ -146,21 +169,38 @@ def _named(
     if shown is not None:
         calls = [view for view in calls if view.pause.pause_id == shown[name]]
     for view in calls:
-        if name in (view.call.call_id, view.call.confirmation_id) or name.startswith(f"{view.call.call_id}:outcome:"):
+        if (refusal := nested.late(view, name)) is not None:
+            raise refusal
+        if knows(view, name) or name.startswith(f"{view.call.call_id}:outcome:"):
             raise became(view, ids=(name,))
     last = found.last
-    if last and name in (last.call.call_id, last.call.confirmation_id):
-        raise became(last, ids=(name,))
-    pending = [view.outcome_id if view.doubtful else view.call.call_id for view in calls if view.open or view.doubtful]
+    if last and knows(last, name):
+        raise nested.late(last, name) or became(last, ids=(name,))
+    pending = [id_ for view in calls if view.open or view.doubtful for id_ in _waits_as(view)]
     if not pending and last is not None:
         raise became(last, ids=(name,))
     waiting = f"waiting are: {', '.join(pending)}" if pending else "nothing is waiting in this session"
     raise Refusal("unknown_call", f"no call {name!r} is pending; {waiting}", ids=(name,), extra={"pending": pending})
 
 
+def knows(view: CallView, name: str) -> bool:
+    """Whether an id is the call's, its question's, or that of a call of another agent behind it."""
+    return name in (view.call.call_id, view.call.confirmation_id) or named(inner_of(view), name) is not None
+
+
+def _waits_as(view: CallView) -> list[str]:
+    """The ids by which what waits is decided."""
+    if view.doubtful:
+        return [view.outcome_id]
+    return [one.id for one in inner_of(view)] or [view.call.call_id]
+
+
 def _bind(result: Plan, view: CallView, answer: Answer, name: str) -> None:
     if view.doubtful:
         result.settlements.append(_settle(view, answer))
+        return
+    if view.call.kind is Kind.FORWARD:
+        result.choices.append(nested.whole(view, answer))
         return
     if not view.intact and answer.verdict is not Verdict.CANCELLED:
         raise Refusal(

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from sayso_approvals.ledger import Ledger, Place, Resolution
 from sayso_approvals.refusals import Refusal
-from sayso_runtime import tasks
-from sayso_runtime.decisions import became
+from sayso_runtime import nested, tasks
+from sayso_runtime.decisions import became, knows
 from sayso_runtime.messages import Inbound, Task, TaskState
 from sayso_runtime.turns import Turns
 
@@ -78,8 +78,8 @@ async def exactly(ledger: Ledger, turns: Turns, refusal: Refusal, found: Resolut
         task = await turns.load(found.task_id)
     pause_id = (tasks.shown(task) or {}).get(name) if task is not None else None
     for view in await ledger.view(pause_id) if pause_id else ():
-        if name in (view.call.call_id, view.call.confirmation_id) and view.state.verdict is not None:
-            exact = became(view, ids=(name,))
+        if knows(view, name) and view.state.verdict is not None:
+            exact = nested.late(view, name) or became(view, ids=(name,))
             exact.extra |= refusal.extra
             return exact
     return refusal

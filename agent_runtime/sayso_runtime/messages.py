@@ -222,9 +222,10 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer as the model writes it."""
+    """A piece of the answer as the model writes it; of the answer of another agent that was called, as `author`."""
 
     text: str
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,7 @@ async def serve(
     settings: ProcessSettings, config: RuntimeConfig, ledger: Ledger, metrics: Metrics, agent: Agent, redis: Any
 ) -> None:
     """Serves every door on one port, with the worker beside it."""
+    from sayso_runtime.children import Children
     from sayso_runtime.engine.adk.rehearsal import rehearse
     from sayso_runtime.interfaces.http import build_app, loopback_user
     from sayso_runtime.interfaces.serve import serve as serve_http
@@ -204,6 +205,9 @@ async def serve(
     worker = Worker(ledger, agent.service.go_on, settings.replica, lease=settings.lease_seconds)
     background = asyncio.create_task(worker.run())
     watch = asyncio.create_task(_watch(agent, ledger, metrics))
+    asides = [background, watch]
+    if agent.toolbox.calls_agents:
+        asides.append(asyncio.create_task(Children(ledger, agent.toolbox.agent).run()))
 
     until: list[float] = []  # on the monotonic clock: one end for all that is waited for, however it is divided
 
@@ -227,9 +231,9 @@ async def serve(
         log.info("no request is left: at most %.1f s for what runs without one", left)
         await asyncio.gather(agent.service.drain(left), worker.finish(left))
     finally:
-        for task in (background, watch):
+        for task in asides:
             task.cancel()
-        await asyncio.gather(background, watch, return_exceptions=True)
+        await asyncio.gather(*asides, return_exceptions=True)
 
 
 async def _watch(agent: Agent, ledger: Ledger, metrics: Metrics) -> None:

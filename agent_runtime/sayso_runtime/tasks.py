@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from sayso_approvals.records import CallView, Kind, Pause, PausedCall
+from sayso_approvals.forwarding import inner_calls
+from sayso_approvals.records import CallView, Kind, Pause, PausedCall, expiry_of
 from sayso_runtime.messages import (
     CONTINUE,
     OUTCOME_UNKNOWN,
@@ -43,7 +44,7 @@ def asked(pause: Pause, call: PausedCall, note: str = "") -> Interruption:
     hint = f"{call.hint} ({note})" if note else call.hint
     return Interruption(
         id=call.call_id,
-        kind=Kind.CONFIRMATION if call.kind is Kind.CONTINUE else call.kind,
+        kind=Kind.CONFIRMATION if call.kind in (Kind.CONTINUE, Kind.FORWARD) else call.kind,
         confirmation_id=call.confirmation_id or call.call_id,
         name=CONTINUE if call.kind is Kind.CONTINUE else call.alias,
         arguments=json.loads(call.arguments),
@@ -54,7 +55,7 @@ def asked(pause: Pause, call: PausedCall, note: str = "") -> Interruption:
         digest=call.digest,
         gated_by=call.gated_by,
         opened_at=pause.opened_at,
-        expires_at=pause.expires_at,
+        expires_at=expiry_of(pause, call),
         pause_id=pause.pause_id,
     )
 
@@ -84,7 +85,7 @@ def _outcome_question(view: CallView) -> Interruption:
         digest=call.digest,
         gated_by=call.gated_by,
         opened_at=view.pause.opened_at,
-        expires_at=view.pause.expires_at,
+        expires_at=view.expires_at,
         pause_id=view.pause.pause_id,
     )
 
@@ -128,8 +129,21 @@ def shown(task: Task, run_id: str = "") -> dict[str, str] | None:
         if asked_here and run_id in ("", task.id, message.message_id):
             known = True
             for one in asked_here:
+                for inner in inner_calls(one.payload):
+                    found |= {inner.confirmation_id: one.pause_id, inner.id: one.pause_id}
                 found |= {one.confirmation_id: one.pause_id, one.id: one.pause_id}
     return found if known else None
+
+
+#: How many agents above this one a message may name, and how long each name may be.
+MOST_ABOVE, LONGEST_NAME = 16, 256
+
+
+def path_of(task: Task) -> tuple[str, ...]:
+    """The agents above this one, as the message that began the task says. For people: it proves nothing."""
+    given = task.history[0].metadata.get("sayso_path") if task.history else None
+    names = given if isinstance(given, list) else []
+    return tuple(name for name in names[:MOST_ABOVE] if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME)
 
 
 def paused(

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sayso_approvals.digest import canonical, digest
+from sayso_approvals.forwarding import carried, distinct
 from sayso_approvals.ledger import Ledger, TurnLost
 from sayso_approvals.records import AgentId, CallView, Commit, Kind, Pause, PausedCall, TaskWrite, Turn, Verdict
 from sayso_approvals.refusals import Refusal
@@ -161,6 +162,8 @@ class Turns:
         said: list[str] = []
         answer: list[str] = []
         failure: Exception | None = None
+        scope.path = tasks.path_of(task)
+        scope.show = lambda author, text: emit(TextDelta(text, author))
         renewal = asyncio.create_task(self._keep(scope.turn))
         try:
             try:
@@ -239,7 +242,7 @@ class Turns:
             if view.call.kind is Kind.CONTINUE:  # what was carried out before an earlier failure still counts
                 carried_out |= json.loads(view.call.payload) or {}
             if view.state.verdict is not None:
-                carried_out[call_id] = view.state.verdict.verdict.value
+                carried_out |= carried(view) | {call_id: view.state.verdict.verdict.value}
         hint = f"The model failed after a tool had run: {reason}. Its result is kept. Go on?"
         question = _continue_question(reason, hint, carried_out)
         scope.asks[question.call_id] = question
@@ -259,6 +262,7 @@ class Turns:
         now = self._now(scope.turn)
         pause: Pause | None = None
         if scope.asks:
+            scope.asks = distinct(scope.asks, (view for view in scope.turn.calls if view.open))
             pause = Pause(
                 pause_id=uuid.uuid4().hex,
                 agent=self._settings.agent,
@@ -270,6 +274,7 @@ class Turns:
                 expires_at=now + self._settings.timeout_seconds,
                 calls=tuple(scope.asks.values()),
                 on_timeout=self._settings.on_timeout,
+                path=scope.path,
             )
         new = tuple(tasks.asked(pause, call) for call in pause.calls) if pause else ()
         left = await self._left(scope, new)

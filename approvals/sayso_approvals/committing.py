@@ -8,7 +8,7 @@ from typing import Any
 from sayso_approvals.deciding import check_pause
 from sayso_approvals.keys import Keys, short
 from sayso_approvals.reading import Reader, SealedPause
-from sayso_approvals.records import AgentId, Commit, Completion, Kind, Turn
+from sayso_approvals.records import AgentId, Commit, Completion, Kind, Turn, expiry_of
 from sayso_approvals.refusals import Refusal
 from sayso_approvals.turns import TurnLost
 
@@ -34,8 +34,9 @@ def arguments(
         check_pause(pause, agent, turn.session_id)
         sealed = reader.seal_pause(pause)
         names.append(keys.pause(pause.pause_id))
-        parts += (sealed.text, sealed.mac, pause.pause_id, short(pause.pause_id), int(pause.expires_at * 1000))
-        parts += (call.call_id for call in pause.calls)
+        parts += (sealed.text, sealed.mac, pause.pause_id, short(pause.pause_id))
+        for call in pause.calls:
+            parts += (call.call_id, int(expiry_of(pause, call) * 1000))
     for done in commit.completions:
         names.append(keys.pause(done.pause_id))
         parts += _completion(reader, turn, done)

@@ -62,6 +62,7 @@ _SAYABLE = {
     Kind.CONFIRMATION: {Verdict.APPROVED, Verdict.REJECTED},
     Kind.CONTINUE: {Verdict.APPROVED, Verdict.REJECTED},
     Kind.INPUT_REQUIRED: {Verdict.ANSWERED},
+    Kind.FORWARD: {Verdict.APPROVED, Verdict.REJECTED},  # approved with an order (`forwarding.py`): pass this on
 }
 _ALWAYS = {Verdict.CANCELLED, Verdict.SUPERSEDED}
 _LATE: dict[Verdict, Code] = {
@@ -140,7 +141,7 @@ def arguments(reader: Reader, entry: Entry, choice: Choice, *, by: str, via: str
         entry.sealed.sha,
         entry.sealed.mac,
         entry.vmac,
-        int(view.pause.expires_at * 1000),
+        int(view.expires_at * 1000),
         str(choice.verdict),
         *reader.seal_verdict(record),
         *reader.seal_verdict(_nobody(view, Verdict.EXPIRED)),
@@ -154,7 +155,7 @@ def expiry(reader: Reader, at: str, due_ms: int, entry: Entry | None) -> tuple[s
     view = entry.view
     if view.intact:
         sealed = reader.seal_verdict(_nobody(view, Verdict.EXPIRED))
-        return (at, 0, entry.sealed.sha, entry.sealed.mac, int(view.pause.expires_at * 1000), *sealed)
+        return (at, 0, entry.sealed.sha, entry.sealed.mac, int(view.expires_at * 1000), *sealed)
     return (at, 1, "", "", due_ms, *reader.seal_verdict(_nobody(view, Verdict.CANCELLED)))
 
 
@@ -166,7 +167,7 @@ def _nobody(view: CallView, verdict: Verdict) -> VerdictRecord:
         digest=view.call.digest,
         verdict=verdict,
         by="",
-        at=view.pause.expires_at,
+        at=view.expires_at,
         via="expiry",
         attempt=view.state.attempt,
         reason="" if verdict is Verdict.EXPIRED else "its record was changed, and its time was over",

@@ -103,14 +103,14 @@ class Executing:
 
     async def reopen(self, turn: Turn, view: CallView, note: str) -> None:
         """The verdict was not consumed: the call is open again. Refused once it was started."""
-        expiry = int(view.pause.expires_at * 1000)
+        expiry = int(view.expires_at * 1000)
         reply = await self._held("reopen", turn, self._at(view), note, expiry)
         if reply[0] == "started":
             raise Refusal("already_decided", "A call that was started cannot be opened again.", (view.call.call_id,))
 
     async def unsent(self, turn: Turn, view: CallView, note: str) -> None:
         """The call was started and certainly not sent: its start is taken back and the call is open again."""
-        reply = await self._held("unsent", turn, self._at(view), note, int(view.pause.expires_at * 1000))
+        reply = await self._held("unsent", turn, self._at(view), note, int(view.expires_at * 1000))
         if reply[0] == "other":
             raise TurnLost(f"call {view.call.call_id} was not started by turn {turn.token}")
 

@@ -24,6 +24,11 @@ class Kind(StrEnum):
     CONFIRMATION = "confirmation"  # the tool itself asks yes or no
     INPUT_REQUIRED = "input_required"  # a value is wanted
     CONTINUE = "continue"  # the model failed after a tool ran: go on from the stored result?
+    FORWARD = "forward"  # another agent that was called waits: what is decided goes there (`forwarding.py`)
+
+
+#: Seconds since the epoch at which a pause expires that has no time limit of its own.
+NEVER = 253_402_300_799.0  # the last second that RFC 3339 can write
 
 
 class Verdict(StrEnum):
@@ -103,12 +108,17 @@ class Pause:
     path: tuple[str, ...] = ()  # the agents above, parents first
 
 
+def expiry_of(pause: Pause, call: PausedCall) -> float:
+    """See `CallView.expires_at`."""
+    return NEVER if call.kind is Kind.FORWARD else pause.expires_at
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictRecord:
     """One verdict as it is stored, with the seal of whoever could give it.
 
     `payload` is JSON text: edited arguments, an answer or a settled result. `at` is on Redis' clock. `via` says how
-    it came: `chat`, `cli`, `settle`, `expiry`, `pause-cancelled`.
+    it came: `chat`, `cli`, `settle`, `expiry`, `pause-cancelled`, `child` (another agent's pause was decided there).
     """
 
     pause_id: str
@@ -156,6 +166,11 @@ class CallView:
     def open(self) -> bool:
         """Nobody has decided, nothing has expired."""
         return self.state.verdict is None and not self.state.done
+
+    @property
+    def expires_at(self) -> float:
+        """When the call expires: the pause says, but what waits for another agent waits as long as that does."""
+        return expiry_of(self.pause, self.call)
 
     @property
     def doubtful(self) -> bool:

@@ -22,8 +22,8 @@ from sayso_api.secretenv import missing_env, required_env, variable
 
 __all__ = ["compile_agent", "missing_env", "required_env", "validate"]
 
-AgentUrl = Callable[[str, str], str]
-"""Where the agent of a namespace and name answers A2A."""
+AgentUrl = Callable[[str, str], str | tuple[str, ...]]
+"""Where the agent of a namespace and name answers A2A: one URL, or one for each of its replicas."""
 
 
 def compile_agent(
@@ -152,10 +152,14 @@ class _Compiler:
         if other is None:
             return None
         meta = other.metadata
+        found = self.agent_url(meta.namespace, meta.name)
+        first, *more = (found,) if isinstance(found, str) else found
         return rc.AgentBinding(
             name=meta.name,
             namespace=meta.namespace,
-            url=self.agent_url(meta.namespace, meta.name),
+            url=first,
+            more_urls=tuple(more),
+            description=other.spec.description,
             require_approval=tool.require_approval,
         )
 

@@ -117,13 +117,20 @@ class FunctionBinding(Strict):
 
 
 class AgentBinding(Strict):
-    """Another agent, called over A2A at `url`. `name` is what gates and people call it."""
+    """Another agent, called over A2A at `url`, or at one of `more_urls` when that is down.
+
+    `name` is what gates and people call it. With a `namespace` it is an Agent of the same manifests, without one it is
+    whatever answers at `url`. `timeout_seconds` is how long it may go without a sign of life.
+    """
 
     kind: Literal["agent"] = "agent"
     name: str
     namespace: str | None = None
     url: str
+    more_urls: tuple[str, ...] = ()
+    description: str = ""
     require_approval: bool = False
+    timeout_seconds: float = 300.0
 
 
 Binding = Annotated[McpBinding | FunctionBinding | AgentBinding, Field(discriminator="kind")]

@@ -115,11 +115,22 @@ async def test_the_tool_of_a_waiting_call_is_there_while_its_server_is_not() -> 
         await toolbox.close()
 
 
-def test_an_agent_as_a_tool_is_refused_by_name() -> None:
-    desk = node(AgentBinding(name="shipping", url="http://shipping"))
+def test_other_agents_are_tools_whose_names_say_where_they_are() -> None:
+    near = AgentBinding(name="ship-ping", namespace="shop", url="http://near")
+    far = AgentBinding(name="ship-ping", url="http://far")
+    tools = Toolbox(config(node(near, far)), {}).tools_for(node(near, far))
 
-    with pytest.raises(ConfigProblem, match=r"agent desk: the tool `agent: shipping` is not supported"):
-        Toolbox(config(desk), {})
+    assert [tool.name for tool in tools] == ["shop__NS__ship_ping", "ship_ping"]
+    assert [(tool.server, tool.tool) for tool in tools] == [("agent", "ship-ping")] * 2  # type: ignore[attr-defined]
+    assert [tool.endpoint for tool in tools] == ["agent:shop/ship-ping", "http://far"]  # type: ignore[attr-defined]
+
+
+def test_a_long_name_of_an_agent_is_cut_and_stays_its_own() -> None:
+    bindings = [AgentBinding(name="a" * 63 + end, namespace="shop", url="http://x") for end in "bc"]
+    names = [tool.name for tool in Toolbox(config(node(*bindings)), {}).tools_for(node(*bindings))]
+
+    assert len(set(names)) == 2
+    assert all(len(name) <= 64 for name in names)
 
 
 def test_a_server_that_the_configuration_does_not_hold_is_named() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -50,6 +50,10 @@ class ModelFailed(Exception):  # noqa: N818  said as people say it; the word is 
     """The model gave no reply. The text names provider and model and holds no secret."""
 
 
+def _unseen(author: str, text: str) -> None:
+    del author, text
+
+
 @dataclass(slots=True)
 class Scope:
     """One turn of one session, while this replica holds it.
@@ -71,6 +75,8 @@ class Scope:
     finished: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
     ran: bool = False
+    path: tuple[str, ...] = ()  # the agents above this one, as the message that began the run says
+    show: Callable[[str, str], None] = _unseen  # an agent that was called, and a piece of text that it writes
     running: dict[str, Any] = field(default_factory=dict)  # call id -> the tool that runs now
     failure: Exception | None = None
     _completed: set[str] = field(default_factory=set)

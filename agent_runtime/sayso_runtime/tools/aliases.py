@@ -41,6 +41,12 @@ def usable(name: str) -> bool:
     )
 
 
+def agent_alias(namespace: str | None, name: str) -> str:
+    """What the model calls another agent, in the form that chat windows of kagent know."""
+    spoken = name if namespace is None else f"{namespace}__NS__{name}"
+    return _free(spoken.replace("-", "_"), (namespace or "", name), set())
+
+
 def assign(
     offered: Iterable[Target], *, expected: Iterable[Target] = (), pinned: Mapping[str, Target] | None = None
 ) -> dict[Target, str]:

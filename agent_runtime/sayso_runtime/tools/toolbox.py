@@ -12,11 +12,13 @@ from google.adk.tools.base_toolset import BaseToolset
 
 from sayso_api.globs import first_match, is_glob
 from sayso_api.runtimeconfig import AgentBinding, AgentNode, FunctionBinding, McpBinding, RuntimeConfig
-from sayso_runtime.tools.aliases import Target, assign
+from sayso_runtime.tools.agent_talk import AGENT
+from sayso_runtime.tools.aliases import Target, agent_alias, assign
 from sayso_runtime.tools.functions import FUNCTION_SERVER, load_function
 from sayso_runtime.tools.mcp_server import McpConnection
 from sayso_runtime.tools.mcp_tool import McpTool
 from sayso_runtime.tools.outcome import ConfigProblem
+from sayso_runtime.tools.remote_agent import RemoteAgentTool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +44,8 @@ class Toolbox:
         self.version = 0  # grows whenever the tools may have changed
         self._connections = {server.key: McpConnection(server, env, self._changed) for server in config.servers}
         self._functions: dict[str, BaseTool] = {}
+        self._me = config.agent
+        self._agents: dict[AgentBinding, RemoteAgentTool] = {}
         for node in nodes(config.root):
             self._check(node)
 
@@ -51,7 +55,10 @@ class Toolbox:
 
     async def close(self) -> None:
         """Close all connections. Calls that are still under way end with an unknown outcome."""
-        await asyncio.gather(*(connection.close() for connection in self._connections.values()))
+        await asyncio.gather(
+            *(connection.close() for connection in self._connections.values()),
+            *(tool.peer.close() for tool in self._agents.values()),
+        )
 
     def problems(self) -> list[Problem]:
         """The servers that are not connected now."""
@@ -71,6 +78,15 @@ class Toolbox:
         connection = self._connections.get(server)
         return connection.server.endpoint if connection else None
 
+    @property
+    def calls_agents(self) -> bool:
+        """Whether any agent of the tree may call an agent elsewhere."""
+        return bool(self._agents)
+
+    def agent(self, endpoint: str) -> RemoteAgentTool | None:
+        """The agent that a paused call was made to, as long as this one may call it."""
+        return next((tool for tool in self._agents.values() if tool.endpoint == endpoint), None)
+
     def tools_for(self, node: AgentNode, pinned: Pins | None = None) -> list[BaseTool]:
         """The tools that `node` may call now, under the names that the model uses.
 
@@ -80,8 +96,11 @@ class Toolbox:
         found, expected = self._resolve(node)
         held = {alias: target for alias, target in (pinned or {}).items() if _covers(node, target)}
         targets = [*found, *(target for target in held.values() if target not in found)]
-        aliases = assign(targets, expected=expected, pinned=held)
-        return [self._tool(node, target, aliases[target]) for target in targets]
+        agents = [self._agents[binding] for binding in node.tools if isinstance(binding, AgentBinding)]
+        # an agent's name is fixed: other tools keep out of its way
+        taken = {agent.name: (AGENT, agent.path) for agent in agents} | held
+        aliases = assign(targets, expected=expected, pinned=taken)
+        return [*(self._tool(node, target, aliases[target]) for target in targets), *agents]
 
     def find(self, node: AgentNode, alias: str, pinned: Pins | None = None) -> BaseTool | None:
         """The tool that the model calls `alias` in `node`."""
@@ -125,10 +144,8 @@ class Toolbox:
                 case McpBinding() if binding.server not in self._connections:
                     raise ConfigProblem(f"agent {node.name}: MCP server {binding.server} is not in its configuration")
                 case AgentBinding():
-                    raise ConfigProblem(
-                        f"agent {node.name}: the tool `agent: {binding.name}` is not supported in this version. "
-                        "Remove it, or make it one of subAgents"
-                    )
+                    alias = agent_alias(binding.namespace, binding.name)
+                    self._agents.setdefault(binding, RemoteAgentTool(self._me, binding, alias))
                 case FunctionBinding():
                     tool = self._functions.setdefault(binding.ref, load_function(binding))
                     other = names.setdefault(tool.name, binding.ref)

@@ -2,7 +2,7 @@
 -- KEYS after the common ones: those of the opened pause, of each completed pause, of the task, of each answer.
 -- ARGV 3 token, 4 release, 5 days in milliseconds that an answer is kept, 6 the same for a pause that is done,
 -- 7 number of events, 8 of calls opened, 9 of completions, 10 of task fields, 11 of answers; then these in this order:
---   an event; record, seal, pause id, hashed id and expiry of the opened pause, then each call's id;
+--   an event; record, seal, pause id and hashed id of the opened pause, then each call's id and expiry;
 --   at and whether it needs no journal, of a completion; task id, expected version, document, state; an answer
 local token = ARGV[3]
 local events, opened, completions, task, answers = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
@@ -13,7 +13,7 @@ if not held(token) then return {'lost'} end
 local first_event = arg
 arg = arg + events
 local pause, pause_key = arg, key
-if opened > 0 then arg = arg + 5 + opened; key = key + 1 end
+if opened > 0 then arg = arg + 4 + 2 * opened; key = key + 1 end
 local first_done, done_key = arg, key
 arg = arg + 2 * completions; key = key + completions
 local first_task, task_key = arg, key
@@ -65,15 +65,15 @@ for i = 0, completions - 1 do
   end
 end
 if opened > 0 then
-  local record, mac, id, name, expiry = unpack(ARGV, pause, pause + 4)
+  local record, mac, id, name = unpack(ARGV, pause, pause + 3)
   call('HSET', LIVE, name .. ':record', record, name .. ':mac', mac, name .. ':pause', id, name .. ':count', opened,
     name .. ':opened', NOW)
   call('HSET', KEYS[pause_key], 'session', SID)
   call('ZADD', UNFINISHED, NOW, name .. ':' .. SID)
   for i = 0, opened - 1 do
     local at = name .. ':' .. i
-    put(at, 'call', ARGV[pause + 5 + i])
-    call('ZADD', OPEN, expiry, member(at))
+    put(at, 'call', ARGV[pause + 4 + 2 * i])
+    call('ZADD', OPEN, ARGV[pause + 5 + 2 * i], member(at))
   end
   emit('opened', name .. ':0', 'count', opened)
   hint()

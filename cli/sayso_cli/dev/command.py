@@ -54,10 +54,13 @@ def _names(agents: Sequence[str], options: Options) -> list[str]:
 
 
 def _plan(options: Options, chosen: Mapping[str, int]) -> Plan:
-    """The plan with these ports. Agents call each other's first replica."""
-    configs = compiled(
-        options.files, lambda namespace, name: url(chosen.get(ports.process_name(f"{namespace}/{name}", 0), 1))
-    )
+    """The plan with these ports. Agents know every replica of each other."""
+
+    def urls(namespace: str, name: str) -> tuple[str, ...]:
+        names = [ports.process_name(f"{namespace}/{name}", replica) for replica in range(options.replicas)]
+        return tuple(url(chosen.get(process, 1)) for process in names)
+
+    configs = compiled(options.files, urls)
     return Plan(configs, chosen, options.replicas, who())
 
 

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
@@ -27,6 +27,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 
 from sayso_approvals.digest import NotCanonical, canonical, digest
+from sayso_approvals.forwarding import is_forwarding
 from sayso_approvals.ledger import TurnLost
 from sayso_approvals.records import Begin, CallView, Kind, PausedCall, Verdict
 from sayso_approvals.refusals import Refusal
@@ -47,12 +48,24 @@ FIRST_DELAY = 0.05
 #: How often an idempotent tool is called again when no answer came.
 AGAIN = 2
 _WAITING = {"status": "waiting for a say-so"}
+#: Whose tools may ask something themselves, and where the journal keeps what they asked beside what they returned.
+_MAY_ASK = ("function", "agent")
+_ASKED = "sayso_asked"
 
 
 class Judge(Protocol):
     """What says whether a call needs a say-so (`sayso_approvals.gate.Gate`)."""
 
     def judge(self, node: str, server: str, tool: str, arguments: Mapping[str, Any]) -> Any: ...
+
+
+@runtime_checkable
+class Withdraws(Protocol):
+    """A tool that stands for another agent, whose pauses it passes on (`tools/remote_agent.py`)."""
+
+    path: str
+
+    async def withdraw(self, scope: Scope, view: CallView) -> str: ...
 
 
 class GatePlugin(BasePlugin):
@@ -170,7 +183,7 @@ class GatePlugin(BasePlugin):
         if view is None or verdict is None:
             raise Refusal("integrity", f"no verdict is on record for {call_id}: nothing was run", ids=(call_id,))
         if verdict.verdict is not Verdict.APPROVED:
-            return refused(view)
+            return await self._refused(scope, tool, view)
         if not view.intact:
             raise Refusal("integrity", f"the record of {call_id} was changed: nothing was run", ids=(call_id,))
         identity = identify(tool)
@@ -195,11 +208,34 @@ class GatePlugin(BasePlugin):
                 scope.finished.add(call_id)
                 stored: dict[str, Any] = json.loads(result or "{}")
                 del is_error
-                return stored
+                return self._told_before(scope, identity, tool, arguments, context, stored)
             case Begin.UNKNOWN:
                 return self._doubt(scope, context, "the agent stopped while it was running")
             case _:
                 raise TurnLost(scope.turn.session_id)
+
+    async def _refused(self, scope: Scope, tool: BaseTool, view: CallView) -> dict[str, Any]:
+        """What the model reads. A call that waits for another agent is cancelled there first."""
+        told = refused(view)
+        if is_forwarding(view) and isinstance(tool, Withdraws) and (why := await tool.withdraw(scope, view)):
+            told["message"] = f"{told['message']}. {why}"
+        return told
+
+    def _told_before(
+        self,
+        scope: Scope,
+        identity: ToolIdentity,
+        tool: BaseTool,
+        arguments: dict[str, Any],
+        context: ToolContext,
+        stored: dict[str, Any],
+    ) -> dict[str, Any]:
+        """What the tool returned before a crash, and what it asked then."""
+        question = stored.pop(_ASKED, None) if identity.server in _MAY_ASK else None
+        if question is not None:
+            context.request_confirmation(hint=question["hint"], payload=question["payload"])
+            self._note_question(scope, identity, tool, arguments, context)
+        return stored
 
     def _doubt(self, scope: Scope, context: ToolContext, why: str) -> dict[str, Any]:
         """Leaves the call without an answer: it is asked about again until a person settles it."""
@@ -222,18 +258,24 @@ class GatePlugin(BasePlugin):
         if identity is None:
             return None
         try:
-            await self._finished(scope, identity, call_id, result)
+            await self._finished(scope, identity, call_id, result, tool_context)
             self._note_question(scope, identity, tool, tool_args, tool_context)
         except Exception as error:
             scope.failure = scope.failure or error
             raise
         return None
 
-    async def _finished(self, scope: Scope, identity: ToolIdentity, call_id: str, result: Any) -> None:
+    async def _finished(
+        self, scope: Scope, identity: ToolIdentity, call_id: str, result: Any, context: ToolContext
+    ) -> None:
         is_error = is_failure(result)
         self._on_execution(identity.server, identity.tool, "error" if is_error else "success")
         view = scope.claimed.get(call_id)
         if view is not None and view.call.kind is not Kind.INPUT_REQUIRED:
+            question = context.actions.requested_tool_confirmations.get(call_id)
+            if question is not None and identity.server in _MAY_ASK:
+                asked = {"hint": question.hint, "payload": question.payload}
+                result = {**(result if isinstance(result, dict) else {"result": result}), _ASKED: asked}
             await _keep_result(scope, view, as_json(result), is_error=is_error)
             scope.finished.add(call_id)
 
@@ -251,11 +293,12 @@ class GatePlugin(BasePlugin):
             return
         before = scope.claimed.get(call_id)
         phase = before.call.phase + 1 if before else 1
-        asker = f"tool {identity.tool}"
+        asker = f"agent {tool.path}" if isinstance(tool, Withdraws) else f"tool {identity.tool}"
         if question is not None:
             context.actions.skip_summarization = True
+            kind = Kind.FORWARD if isinstance(tool, Withdraws) else Kind.CONFIRMATION
             call = self._paused_call(
-                Kind.CONFIRMATION, identity, tool, arguments, context, (asker,), phase, question.hint, question.payload
+                kind, identity, tool, arguments, context, (asker,), phase, question.hint, question.payload
             )
         else:
             call = self._paused_call(
