@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from support import a2a03
 from support.a2a03 import APPROVE, batch, reply, state
 from support.agents import call, calls, says
-from support.family import family, inner, payloads
+from support.family import family, payloads
 
 ASK_CHILD = calls(call("shop__NS__child", "p1", request="Refund A-1"))
 REFUND = calls(call("refund", "k1", order="A-1"))
