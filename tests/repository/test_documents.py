@@ -12,7 +12,7 @@ import yaml
 
 from sayso_api.objects import KINDS
 
-DOCUMENTS = ("README.md", "docs/index.md", "docs/concepts.md", "docs/performance.md")
+DOCUMENTS = ("README.md", "docs/index.md", "docs/concepts.md", "docs/doors.md", "docs/performance.md")
 
 
 @pytest.mark.parametrize("command", ["make demo", "make test"])
