@@ -42,6 +42,7 @@ def main(argv: list[str] | None = None) -> int:
 
     keys = {name for names in PROVIDER_VARIABLES.values() for name in names}
     configure(secrets=[v for k, v in os.environ.items() if k.startswith("SAYSO_SECRET_") or k in keys])
+    from sayso_approvals.seal import BadKey
     from sayso_runtime.process import ProcessSettings, run
     from sayso_runtime.tools.outcome import ConfigProblem
 
@@ -60,7 +61,7 @@ def main(argv: list[str] | None = None) -> int:
         import uvloop
 
         uvloop.run(run(settings))
-    except (ConfigProblem, ValueError, OSError) as problem:
+    except (ConfigProblem, BadKey, ValueError, OSError) as problem:
         sys.stderr.write(f"sayso-agent cannot start: {problem}\n")
         return 2
     return 0

@@ -196,7 +196,7 @@ def _waits_as(view: CallView) -> list[str]:
 
 
 def _bind(result: Plan, view: CallView, answer: Answer, name: str) -> None:
-    if view.doubtful:
+    if view.doubtful and (view.intact or answer.verdict is not Verdict.CANCELLED):
         result.settlements.append(_settle(view, answer))
         return
     if view.call.kind is Kind.FORWARD:

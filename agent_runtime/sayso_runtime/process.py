@@ -91,6 +91,17 @@ class Readiness:
         self._ledger = ledger
         self._toolbox = toolbox
         self.warm = False
+        self.broken: list[str] = []
+
+    def watch(self, task: asyncio.Task[None], what: str) -> None:
+        """Makes the agent not ready, and says why, when work in the background ends by itself."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            if not task.cancelled():
+                log.error("%s has ended: restart the agent", what, exc_info=task.exception())
+                self.broken.append(f"{what} has ended: restart the agent")
+
+        task.add_done_callback(ended)
 
     async def reasons(self) -> Sequence[str]:
         """One sentence for each thing that is missing, naming it."""
@@ -99,6 +110,7 @@ class Readiness:
             await self._ledger.ping()
         except Refusal as refusal:
             found.append(refusal.detail)
+        found += self.broken
         if not self.warm:
             found.append("the agent is warming up")
         return found
@@ -123,7 +135,6 @@ async def build(
 
     gate = compile_gate(config)
     toolbox = Toolbox(config, env)
-    await toolbox.start()
     model = build_model(config.model, env, metrics.model_called)
     root = build_agents(config.root, model, lambda node: [AdkToolset(toolbox, node, pins)])
     engine = AdkEngine(
@@ -164,6 +175,7 @@ async def build(
         for entry in unmatched:
             log.warning("%s", entry)
 
+    await toolbox.start()  # last: nothing after it can fail and leave connections open
     return Agent(service, toolbox, engine, readiness, report)
 
 
@@ -197,17 +209,16 @@ async def serve(
     from sayso_runtime.interfaces.serve import serve as serve_http
     from sayso_runtime.worker import Worker
 
-    for warning in await check_durability(redis):
-        log.warning("redis: %s", warning)
-    agent.report()
     app = build_app(agent.service, config, metrics, identify=loopback_user(settings.user))
     grace = max([server.timeout_seconds for server in config.servers], default=0.0) + settings.grace_seconds
     worker = Worker(ledger, agent.service.go_on, settings.replica, lease=settings.lease_seconds)
     background = asyncio.create_task(worker.run())
-    watch = asyncio.create_task(_watch(agent, ledger, metrics))
-    asides = [background, watch]
+    asides = [background, asyncio.create_task(_watch(agent, ledger, metrics, redis))]
     if agent.toolbox.calls_agents:
         asides.append(asyncio.create_task(Children(ledger, agent.toolbox.agent).run()))
+    names = ("the worker", "the watch over metrics and gates", "the look at other agents")
+    for task, what in zip(asides, names, strict=False):
+        agent.readiness.watch(task, what)
 
     until: list[float] = []  # on the monotonic clock: one end for all that is waited for, however it is divided
 
@@ -236,14 +247,20 @@ async def serve(
         await asyncio.gather(*asides, return_exceptions=True)
 
 
-async def _watch(agent: Agent, ledger: Ledger, metrics: Metrics) -> None:
-    """Keeps the gauges true, and reports gate entries again when what the servers offer changes."""
+async def _watch(agent: Agent, ledger: Ledger, metrics: Metrics, redis: Any) -> None:
+    """Keeps the gauges true, warns once of a Redis that would forget, and reports gate entries that match nothing
+    whenever what the servers offer changes."""
     version = -1
+    known_store = False
     while True:
         try:
             metrics.pauses_open(await ledger.open_count())
-        except Refusal as refusal:
-            log.debug("%s", refusal.detail)
+            if not known_store:
+                for warning in await check_durability(redis):
+                    log.warning("redis: %s", warning)
+                known_store = True
+        except Exception as error:  # noqa: BLE001  a store that is away is looked at again; readiness names it
+            log.debug("%s", error)
         if agent.toolbox.version != version:
             version = agent.toolbox.version
             agent.report()

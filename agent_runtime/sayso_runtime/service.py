@@ -187,10 +187,10 @@ class RunService:
         )
         run = LiveRun(fresh, nothing_to_clear)
         self._remember(run, session_id, inbound.message_id)
-        self._spawn(run, self._run_message(run, inbound, fresh, found.task_id))
+        self._spawn(run, self._run_message(run, inbound, fresh))
         return run
 
-    async def _run_message(self, run: LiveRun, inbound: Inbound, fresh: Task, before: str | None) -> None:
+    async def _run_message(self, run: LiveRun, inbound: Inbound, fresh: Task) -> None:
         started = time.monotonic()
         session_id = fresh.context_id
         logs.bind(session=session_id, run=fresh.id)
@@ -231,7 +231,7 @@ class RunService:
                     await self._turns.carry_out(turn, claimed, _nobody, cancelled=superseded)
                     continue
                 if turn.dirty:  # whoever had the turn before died in it
-                    await self._turns.bury(turn, before, release=False)
+                    await self._turns.bury(turn, turn.previous_task, release=False)
                 begun = replace(fresh, version=1)
                 ended = await self._turns.begin_message(turn, begun, inbound.parts, run.emit, inbound.message_id)
                 if ended.state is TaskState.INPUT_REQUIRED:

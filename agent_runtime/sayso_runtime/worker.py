@@ -48,8 +48,8 @@ class Worker:
         while True:
             try:
                 sessions = await self._ledger.wait_for_work(self._replica, timeout_seconds=self._lease / 2)
-            except Refusal as error:
-                log.warning("%s", error.detail)
+            except Exception as error:  # noqa: BLE001  one bad look must not end all further ones
+                _say(error)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LAST_RETRY)
                 continue
@@ -94,6 +94,13 @@ class Worker:
             try:
                 while await self._ledger.expire_due():
                     pass
-            except Refusal as error:
-                log.warning("%s", error.detail)
+            except Exception as error:  # noqa: BLE001  as above
+                _say(error)
             await asyncio.sleep(EXPIRY_INTERVAL)
+
+
+def _say(error: Exception) -> None:
+    if isinstance(error, Refusal):
+        log.warning("%s", error.detail)
+    else:
+        log.error("looking after the agent's sessions failed; it is tried again", exc_info=error)

@@ -121,7 +121,7 @@ def check_found(choices: Sequence[Choice], entries: Sequence[Entry | None]) -> s
 
 
 def arguments(reader: Reader, entry: Entry, choice: Choice, *, by: str, via: str, at: float) -> tuple[str | int, ...]:
-    """The eleven arguments of `decide.lua` for one choice."""
+    """The twelve arguments of `decide.lua` for one choice."""
     view = entry.view
     record = VerdictRecord(
         pause_id=view.pause.pause_id,
@@ -145,6 +145,7 @@ def arguments(reader: Reader, entry: Entry, choice: Choice, *, by: str, via: str
         str(choice.verdict),
         *reader.seal_verdict(record),
         *reader.seal_verdict(_nobody(view, Verdict.EXPIRED)),
+        view.state.attempt,
     )
 
 

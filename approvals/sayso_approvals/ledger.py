@@ -18,11 +18,14 @@ from sayso_approvals.executing import Executing, claimed
 from sayso_approvals.keys import short
 from sayso_approvals.reading import Entry
 from sayso_approvals.records import AgentId, CallView, Commit, TaskWrite, Turn, Verdict
+from sayso_approvals.refusals import Refusal
 from sayso_approvals.turns import TurnLost as TurnLost
 from sayso_approvals.watching import Place as Place
 
 #: How long a replica that has died keeps its turn, unless told otherwise. All who speak to one agent's ledger agree.
 LEASE_SECONDS = 10.0
+#: How often a decision looks anew at calls that have changed since they were seen.
+LOOKS = 3
 #: The mark of decisions that nobody waits for: made on the command line, carried out by whichever replica comes first.
 ELSEWHERE = "elsewhere"
 
@@ -135,7 +138,7 @@ class Ledger(Executing):
             )
 
         started, reply = await self._queue.wait(session_id, attempt, wait_seconds)
-        _, token, now, dirty, owner, length, flat, answer, stored = reply
+        _, token, now, dirty, owner, length, flat, answer, stored, previous = reply
         entries = self._reader.entries(session_id, flat)
         turn = Turn(
             session_id=session_id,
@@ -148,6 +151,7 @@ class Ledger(Executing):
             calls=[entry.view for entry in entries if not entry.view.state.done],
             answer=answer or None,
             task=_task(stored),
+            previous_task=previous or None,
         )
         return turn, entries
 
@@ -198,21 +202,25 @@ class Ledger(Executing):
         """
         deciding.check_words(choices)
         entries = [await self._find(choice) for choice in choices]
-        session_id = deciding.check_found(choices, entries)
-        now = await self._watch.now()
-        arguments: list[str | int | float] = []
-        for choice, entry in zip(choices, entries, strict=True):
-            assert entry is not None  # check_found() refuses what is not there
-            arguments += deciding.arguments(self._reader, entry, choice, by=by, via=via, at=now)
-        reply = await self._script(
-            "decide",
-            session_id,
-            short(decision_id if resumes else ELSEWHERE),
-            self._queue.lease_ms * 4,
-            self._queue.lease_ms if resumes else "",
-            *arguments,
-        )
-        self._watch.clock(reply[1])
+        mark = short(decision_id if resumes else ELSEWHERE)
+        head_start = self._queue.lease_ms if resumes else ""
+        for _ in range(LOOKS):
+            session_id = deciding.check_found(choices, entries)
+            now = await self._watch.now()
+            arguments: list[str | int | float] = []
+            for choice, entry in zip(choices, entries, strict=True):
+                assert entry is not None  # check_found() refuses what is not there
+                arguments += deciding.arguments(self._reader, entry, choice, by=by, via=via, at=now)
+            reply = await self._script("decide", session_id, mark, self._queue.lease_ms * 4, head_start, *arguments)
+            self._watch.clock(reply[1])
+            if reply[0] != "stale":
+                break
+            # a call was tried once more since it was last seen here: its verdict has to name the attempt
+            entries = [await self._now(choice.pause_id, choice.call_id) for choice in choices]
+        else:
+            raise Refusal(
+                "already_decided", "The calls change while they are decided: look at them again.", _called(choices)
+            )
         if reply[0] == "refused":
             offenders = [c for c, entry in zip(choices, entries, strict=True) if entry and entry.at in reply[2]]
             raise deciding.refusal([(c.call_id, await self._now(c.pause_id, c.call_id)) for c in offenders])
@@ -347,3 +355,7 @@ class Ledger(Executing):
 def _task(stored: Sequence[str | None]) -> tuple[int, str] | None:
     version, document = stored
     return (int(version), document) if version is not None and document is not None else None
+
+
+def _called(choices: Sequence[Choice]) -> tuple[str, ...]:
+    return tuple(choice.call_id for choice in choices)

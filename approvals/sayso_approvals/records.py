@@ -239,6 +239,7 @@ class Turn:
     calls: list[CallView]  # every call of the session that is not done
     answer: str | None = None
     task: tuple[int, str] | None = None
+    previous_task: str | None = None  # the session's newest task before this turn
     send_until: dict[str, float] = field(default_factory=dict)  # by call id, on the same clock as `deadline`
 
     def may_send(self, call: PausedCall) -> bool:

@@ -5,6 +5,7 @@ Hints (the inbox) only make it faster: what there is to do is read from the inde
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
@@ -18,6 +19,9 @@ from sayso_approvals.scripting import Runner
 Place = tuple[int, str]
 GROUP = "replicas"
 MOST = 500  # sessions or pauses in one look
+
+
+log = logging.getLogger(__name__)
 
 
 class Watch:
@@ -133,7 +137,13 @@ class Watch:
         )
         found: dict[str, list[tuple[str, int]]] = {}
         for member, score in members:
-            name, index, session_id = member.split(":", 2)
+            name, index, session_id = (*member.split(":", 2), "", "")[:3]
+            if not index.isdigit() or not session_id:
+                log.error(
+                    "%s holds a member that this ledger did not write, %r: it is taken out", self._keys.open, member
+                )
+                await self._runner.command("ZREM", self._keys.open, member)
+                continue
             found.setdefault(session_id, []).append((f"{name}:{index}", int(score)))
         return found
 

@@ -3,7 +3,7 @@
 -- ARGV 11 id, 12 document, 13 state. A task begins only where nothing waits in the session, and the message is new.
 -- ARGV 3 requester, 4 any requester, 5 create, 6 lease, 7 place in the queue, 8 how long a place holds, 9 places, 10 claim
 local requester, lease, place = ARGV[3], tonumber(ARGV[6]), ARGV[7]
-local known = call('HMGET', SESSION, 'requester', 'lease')
+local known = call('HMGET', SESSION, 'requester', 'lease', 'task')
 local owner = known[1]
 if not owner then
   if ARGV[5] == '0' then return {'unknown'} end
@@ -47,4 +47,4 @@ if ARGV[11] ~= '' and idle and answer == '' and call('EXISTS', KEYS[15]) == 0 th
   call('HSET', SESSION, 'task', ARGV[11])
 end
 return {'taken', token, NOW, ends > 0 and 1 or 0, owner, call('LLEN', EVENTS), call('HGETALL', LIVE), answer,
-  call('HMGET', KEYS[15], 'version', 'document')}
+  call('HMGET', KEYS[15], 'version', 'document'), known[3] or ''}
