@@ -138,6 +138,25 @@ def everything(inner: Iterable[Inner], said: Said) -> dict[str, Said]:
     return certain or {one.child_id: said for one in known}
 
 
+def verdict_on(view: CallView, verdict: Verdict, reason: str, answer: str | None = None) -> tuple[Verdict, str] | None:
+    """What to record where somebody gives one verdict for all that a call stands for: the verdict and its payload.
+    `answer` is the JSON text of a value. None: nothing that waits behind the call can be meant by it."""
+    if verdict not in (Verdict.APPROVED, Verdict.REJECTED):
+        return verdict, "null"
+    value = json.loads(answer) if answer is not None else None
+    said = everything(inner_of(view), Said(verdict, reason, value, answer is not None))
+    return (Verdict.APPROVED, order(said)) if said else None
+
+
+def rejected(view: CallView) -> bool:
+    """Whether what was passed on says no to everything."""
+    record = view.state.verdict
+    if record is None or record.verdict is not Verdict.APPROVED or not is_forwarding(view):
+        return False
+    said = ordered(json.loads(record.payload))
+    return bool(said) and all(one.verdict is Verdict.REJECTED for one in said.values())
+
+
 def said_about(view: CallView, name: str) -> Said | None:
     """What was passed on about an inner call, by any of its ids; None where it was not decided here."""
     record = view.state.verdict

@@ -159,11 +159,11 @@ class Member:
         assert self.ledger is not None
         return [view for view in await self.ledger.calls() if view.open]
 
-    async def decide_aside(self, verdict: Verdict, reason: str = "", by: str = "bob") -> None:
+    async def decide_aside(self, verdict: Verdict, reason: str = "", by: str = "bob", payload: str = "null") -> None:
         """A verdict about its one open call, as the command line gives it."""
         assert self.ledger is not None
         (view,) = await self.open()
-        choice = Choice(view.pause.pause_id, view.call.call_id, view.call.digest, verdict, reason)
+        choice = Choice(view.pause.pause_id, view.call.call_id, view.call.digest, verdict, reason, payload)
         await self.ledger.decide([choice], by=by, via="cli", decision_id="aside")
 
 

@@ -76,6 +76,7 @@ class Boundaries:
     """See the module."""
 
     _open: str = ""
+    _author: str = ""  # of the open text: another agent that was called, empty for this one
     _grown: list[str] = field(default_factory=list)
     _texts: list[str] = field(default_factory=list)
     _called: set[str] = field(default_factory=set)
@@ -84,9 +85,11 @@ class Boundaries:
         """What happens now. At the end: the rest of the text, and the calls that were asked about for the first time,
         which have no result yet."""
         match event:
-            case TextDelta(text):
+            case TextDelta(text, author):
+                if self._open and author != self._author:
+                    yield from self.close()
                 if not self._open:
-                    self._open = uuid.uuid4().hex
+                    self._open, self._author = uuid.uuid4().hex, author
                     yield TextOpened(self._open)
                 self._grown.append(text)
                 yield TextGrew(self._open, text)
@@ -107,7 +110,8 @@ class Boundaries:
         if self._open:
             text = "".join(self._grown)
             yield TextClosed(self._open, text)
-            self._texts.append(text)
+            if not self._author:
+                self._texts.append(text)
             self._open = ""
             self._grown.clear()
 

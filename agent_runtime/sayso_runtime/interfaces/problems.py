@@ -21,6 +21,7 @@ from sayso_runtime.interfaces.asgi import PROBLEM, ClientGone, Request, Unreadab
 from sayso_runtime.interfaces.identity import Identify, NotIdentified
 from sayso_runtime.interfaces.metrics import Metrics
 from sayso_runtime.messages import Interruption, Task
+from sayso_runtime.nested import spread
 
 _log = logging.getLogger(__name__)
 
@@ -151,12 +152,12 @@ def paused(task: Task, agent: str) -> Refusal:
     return Refusal(
         "paused",
         f"{tasks.sentence(task.interruptions)} Decide that first.",
-        ids=tuple(one.id for one in task.interruptions),
+        ids=tuple(one.id for one in spread(task.interruptions)),
         extra={
             "run_id": task.run_id,
             "agent": agent,
             "session_id": task.context_id,
-            "interruptions": [interruption(one) for one in task.interruptions],
+            "interruptions": [interruption(one) for one in spread(task.interruptions)],
         },
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sayso_approvals.forwarding import inner_of, is_forwarding, verdict_on
 from sayso_approvals.ledger import Choice
 from sayso_approvals.records import Verdict
 from sayso_approvals.refusals import Refusal
@@ -69,15 +70,17 @@ async def decide(
         raise CliError("--answer is for one call at a time", USAGE)
 
     async def one(row: Row) -> None:
-        chosen = verdict_for(row, verdict, payload)
+        chosen, given = verdict_for(row, verdict, payload), payload
         call = row.view.call
+        if is_forwarding(row.view):
+            chosen, given = passed_on(row, verdict, reason, payload)
         choice = Choice(
             pause_id=row.view.pause.pause_id,
             call_id=call.call_id,
             digest=call.digest,
             verdict=chosen,
             reason=reason,
-            payload=payload if payload is not None else "null",
+            payload=given if given is not None else "null",
         )
         await store.ledger(row.agent).decide([choice], by=by, via="cli", decision_id=f"cli-{uuid.uuid4().hex}")
 
@@ -102,9 +105,22 @@ def verdict_for(row: Row, verdict: Verdict, payload: str | None) -> Verdict:
         if payload is None:
             raise Refusal("malformed_decision", f"{row.view.call.tool} wants a value: give it with --answer")
         return Verdict.ANSWERED
-    if payload is not None:
+    if payload is not None and not is_forwarding(row.view):
         raise Refusal("malformed_decision", f"{row.view.call.tool} wants a yes or no, not a value: leave --answer out")
     return verdict
+
+
+def passed_on(row: Row, verdict: Verdict, reason: str, answer: str | None) -> tuple[Verdict, str]:
+    """The verdict to record about a call that waits for another agent, and its payload: everything that waits there
+    gets the same. Refusal where nothing that waits there can be meant."""
+    found = verdict_on(row.view, verdict, reason, answer)
+    if found is None:
+        names = ", ".join(safe(one.name) for one in inner_of(row.view)) or "nothing"
+        raise Refusal(
+            "malformed_decision",
+            f"agent {row.view.call.tool} waits with {names}, which this cannot mean: decide it there by its own name",
+        )
+    return found
 
 
 async def settle(store: Store, names: Sequence[str], action: str, *, result: str | None, reason: str) -> list[Outcome]:

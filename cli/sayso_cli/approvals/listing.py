@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from sayso_cli.approvals.rows import PENDING_STATES, Row
+from sayso_cli.approvals.rows import PENDING_STATES, Row, expiry
 from sayso_cli.output import Format, coloured, document, one_line, painter, pretty, safe, span, table
 
 EVERY = 0.5  # seconds between looks with --watch
@@ -37,8 +37,8 @@ def listed(rows: Sequence[Row], form: Format, now: float) -> str:
 
 def _cells(row: Row, wide: bool, now: float) -> list[str]:
     shown = row.document()
-    pause = row.view.pause
-    left = span(pause.expires_at - now) if row.state in PENDING_STATES and pause.expires_at else "-"
+    pause, until = row.view.pause, expiry(row.view)
+    left = span(until - now) if row.state in PENDING_STATES and until is not None else "-"
     cells = [
         row.short,
         str(row.agent),

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sayso_approvals.records import AgentId, CallView, Kind, execution_of, state_of
+from sayso_approvals.forwarding import rejected
+from sayso_approvals.records import NEVER, AgentId, CallView, Kind, execution_of, state_of
 from sayso_cli.errors import USAGE, CliError
 from sayso_cli.output import safe, timestamp
 
@@ -38,7 +39,7 @@ class Row:
     @property
     def state(self) -> str:
         """pending, approved, rejected, cancelled, expired, superseded, orphaned or integrity."""
-        state = state_of(self.view)
+        state = "rejected" if rejected(self.view) else state_of(self.view)
         return "orphaned" if self.orphaned and state == "pending" else state
 
     @property
@@ -64,7 +65,7 @@ class Row:
             "execution": execution_of(self.view),
             "by": state.verdict.by if state.verdict else None,
             "openedAt": timestamp(pause.opened_at),
-            "expiresAt": timestamp(pause.expires_at),
+            "expiresAt": timestamp(expiry(self.view)),
             "path": [*pause.path, str(self.agent)],
             "requirements": list(call.gated_by),
         }
@@ -144,6 +145,11 @@ def sort_key(row: Row) -> tuple[float, str, str]:
         row.view.pause.pause_id,
         f"{order.index(call_id):06d}" if call_id in order else call_id,
     )
+
+
+def expiry(view: CallView) -> float | None:
+    """When the call expires, in seconds since the epoch; None where it has no time limit of its own."""
+    return None if view.expires_at in (0.0, NEVER) else view.expires_at
 
 
 def is_input(row: Row) -> bool:

@@ -100,17 +100,20 @@ class Chat:
 
 def lookup(state: StateDir, session: str, asks: Sequence[Ask]) -> dict[str, Known]:
     """What the ledger knows about each ask. A store that does not answer leaves it empty: the chat goes on without."""
+    from sayso_approvals.forwarding import inner_of
+    from sayso_cli.approvals.rows import expiry
     from sayso_cli.approvals.store import opened
     from sayso_cli.output import timestamp
 
     async def read() -> dict[str, Known]:
         async with opened(state.root, None) as store:
             rows = await store.rows(done=False)
-        found = {}
+        found: dict[str, Known] = {}
         for row in rows:
             if row.view.pause.session_id != session or not row.view.intact:
                 continue
-            known = Known(row.short, row.view.call.server, row.view.call.gated_by, timestamp(row.view.pause.expires_at))
+            known = Known(row.short, row.view.call.server, row.view.call.gated_by, timestamp(expiry(row.view)))
+            found |= {one.id: known for one in inner_of(row.view)}
             found[row.view.call.call_id] = found[row.view.outcome_id] = known
         return found
 

@@ -114,19 +114,30 @@ def absorb(reply: Reply, event: Mapping[str, Any]) -> list[Shown]:
     status = event.get("status") or {}
     reply.state = str(status.get("state") or reply.state)
     parts = (status.get("message") or {}).get("parts") or []
-    reply.asks = [ask for part in parts if (ask := _ask(part)) is not None]
+    reply.asks = [ask for part in parts for ask in _asks(part)]
     if reply.state != "working":
         reply.note = "".join(_texts(parts))
     return [shown for part in parts if (shown := _shown(part)) is not None] if kind == "status-update" else []
 
 
-def _ask(part: Any) -> Ask | None:
+def _asks(part: Any) -> list[Ask]:
+    """What a part asks. A call that waits for another agent asks what that agent waits for."""
     data = part.get("data") if isinstance(part, Mapping) else None
     if not isinstance(data, Mapping) or data.get("name") != _CONFIRMATION:
-        return None
+        return []
     args = data.get("args") or {}
-    call = args.get("originalFunctionCall") or {}
     confirmation = args.get("toolConfirmation") or {}
+    payload = confirmation.get("payload")
+    inner = payload.get("hitl_parts") if isinstance(payload, Mapping) else None
+    if isinstance(inner, list) and inner:
+        below = [_ask(one, one, one) for one in inner if isinstance(one, Mapping)]
+        return [ask for ask in below if ask is not None]
+    ask = _ask(data, args, confirmation)
+    return [ask] if ask is not None else []
+
+
+def _ask(data: Mapping[str, Any], args: Mapping[str, Any], confirmation: Mapping[str, Any]) -> Ask | None:
+    call = args.get("originalFunctionCall") or {}
     name = str(call.get("name") or "")
     identity = str(call.get("id") or data.get("id") or "")
     return Ask(identity, name, call.get("args"), str(confirmation.get("hint") or "")) if identity else None

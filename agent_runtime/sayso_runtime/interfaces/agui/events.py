@@ -48,6 +48,7 @@ from sayso_runtime.interfaces.boundaries import (
 )
 from sayso_runtime.interfaces.problems import kind
 from sayso_runtime.messages import CONTINUE, OUTCOME_UNKNOWN, Ended, Interruption, RunEvent, Task, TaskState
+from sayso_runtime.nested import spread
 
 _VERDICT: dict[str, Any] = {"approved": {"type": "boolean"}, "reason": {"type": "string"}}
 
@@ -82,9 +83,10 @@ class Telling:
     def _end(self, task: Task) -> Iterator[BaseEvent]:
         match task.state:
             case TaskState.INPUT_REQUIRED:
-                self._hold(task.interruptions)
+                waiting = spread(task.interruptions)
+                self._hold(waiting)
                 yield MessagesSnapshotEvent(messages=self._messages)
-                outcome = RunFinishedInterruptOutcome(interrupts=[_interrupt(one) for one in task.interruptions])
+                outcome = RunFinishedInterruptOutcome(interrupts=[_interrupt(one) for one in waiting])
                 yield RunFinishedEvent(**self._ids, outcome=outcome)
             case TaskState.CANCELED:
                 yield RunFinishedEvent(**self._ids, outcome=RunFinishedCancelledOutcome())

@@ -9,6 +9,7 @@ from sayso_runtime import tasks
 from sayso_runtime.interfaces.boundaries import answer_of
 from sayso_runtime.interfaces.problems import interruption
 from sayso_runtime.messages import CONTINUE, Task, TaskState
+from sayso_runtime.nested import spread
 
 STATUS = {
     TaskState.SUBMITTED: "RUNNING",
@@ -33,7 +34,7 @@ def run(task: Task, agent: str) -> dict[str, Any]:
         "updated_at": tasks.stamp(task.at),
     }
     if task.state is TaskState.INPUT_REQUIRED:
-        document["interruptions"] = [interruption(one) for one in task.interruptions]
+        document["interruptions"] = [interruption(one) for one in spread(task.interruptions)]
     return document
 
 
@@ -50,7 +51,7 @@ def model_failed(task: Task, agent: str) -> Refusal | None:
     failed = [one for one in task.interruptions if one.name == CONTINUE]
     if not failed:
         return None
-    extra["interruptions"] = [interruption(one) for one in task.interruptions]
+    extra["interruptions"] = [interruption(one) for one in spread(task.interruptions)]
     why = "; ".join(str(one.arguments.get("reason", "")) for one in failed)
     return Refusal(
         "model_failed",
