@@ -116,7 +116,7 @@ async def connect() -> AsyncIterator[Callable[..., Awaitable[McpConnection]]]:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait until something holds that another task or process brings about; the test's time limit ends it."""
-    while not condition():  # noqa: ASYNC110  what is waited for happens outside of this process
+    while not condition():
         await asyncio.sleep(0.01)
 
 
