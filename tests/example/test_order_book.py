@@ -84,7 +84,7 @@ async def test_its_tools_answer_and_refuse_over_mcp(modules: dict[str, ModuleTyp
     assert book.order("A-1002")["refunded"] == "29.99"
 
 
-@pytest.mark.parametrize("name", ["agent.yaml", "agent-gemini.yaml"])
+@pytest.mark.parametrize("name", ["agent.yaml", "gemini/agent.yaml"])
 def test_its_manifests_have_no_faults(name: str) -> None:
     from sayso_api.compile import validate
     from sayso_api.manifests import load
@@ -95,6 +95,6 @@ def test_its_manifests_have_no_faults(name: str) -> None:
 def test_both_variants_gate_the_same_tools() -> None:
     from sayso_api.manifests import load
 
-    one, other = (load([EXAMPLE / name]).agents["shop/refund-desk"] for name in ("agent.yaml", "agent-gemini.yaml"))
+    one, other = (load([EXAMPLE / name]).agents["shop/refund-desk"] for name in ("agent.yaml", "gemini/agent.yaml"))
     assert one.spec.tools == other.spec.tools
     assert one.spec.instruction == other.spec.instruction
