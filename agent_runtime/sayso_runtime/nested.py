@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sayso_approvals import forwarding
+from sayso_approvals.deciding import Choice
 from sayso_approvals.forwarding import Inner, Said
-from sayso_approvals.ledger import Choice
 from sayso_approvals.records import CallView, Kind, Verdict
 from sayso_approvals.refusals import Refusal
 from sayso_runtime.messages import OUTCOME_UNKNOWN, Answer, Interruption
