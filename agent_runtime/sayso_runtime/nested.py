@@ -47,6 +47,14 @@ def split(
         if view is None or one is None:
             rest[name] = answer
             continue
+        own = [v for v in calls if _is(v, name) and v.open and _at(v, name, shown) and v is not view]
+        if own and not all(forwarding.is_forwarding(v) for v in own):
+            raise Refusal(
+                "malformed_decision",
+                f"{name!r} is a call of this agent and one of agent {view.call.tool}: give a verdict without ids, "
+                "or name the ids of the questions",
+                ids=(name,),
+            )
         targets = found.setdefault(key_of(view), Targets(view, {}))
         twice = [other for other, (inner, _) in targets.answers.items() if inner.child_id == one.child_id]
         if twice:
@@ -57,6 +65,10 @@ def split(
             )
         targets.answers[name] = (one, answer)
     return found, rest
+
+
+def _is(view: CallView, name: str) -> bool:
+    return name in (view.call.call_id, view.call.confirmation_id)
 
 
 def _at(view: CallView, name: str, shown: Mapping[str, str] | None) -> bool:
@@ -185,12 +197,15 @@ def _choice(view: CallView, said: Mapping[str, Said]) -> Choice:
 def _said(name: str, inner: Inner, answer: Answer) -> Said:
     """What is passed on about one call. Only what asks for a value takes one."""
     if inner.wants_value and answer.has_value:
-        return Said(Verdict.ANSWERED, payload=answer.value, has_payload=True)
-    if inner.wants_value or inner.doubtful:
-        if inner.wants_value and not answer.has_payload and answer.verdict is Verdict.APPROVED:
+        return Said(Verdict.ANSWERED, answer.reason, answer.value, True)
+    given = answer.has_payload and answer.payload is not None
+    if inner.wants_value and answer.verdict in (Verdict.APPROVED, Verdict.ANSWERED):
+        if not given and not answer.reason:
             raise Refusal("malformed_decision", f"{name} wants a value: send it as the payload", ids=(name,))
+        return Said(Verdict.ANSWERED, answer.reason, answer.payload if given else answer.reason, True)
+    if inner.doubtful:
         verdict = Verdict.APPROVED if answer.verdict is Verdict.ANSWERED else answer.verdict
-        return Said(verdict, answer.reason, answer.payload, answer.has_payload and answer.payload is not None)
+        return Said(verdict, answer.reason, answer.payload, given)
     if answer.verdict is Verdict.ANSWERED:
         raise Refusal(
             "malformed_decision", f"{name} waits for a verdict, not for a value: approve or reject it", ids=(name,)

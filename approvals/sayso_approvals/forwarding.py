@@ -38,11 +38,12 @@ class Inner:
     arguments: dict[str, Any] = field(default_factory=dict)
     hint: str = ""
     payload: Any = None
+    kind: str = ""  # as the other agent says, if it does
 
     @property
     def wants_value(self) -> bool:
         """It asks for answers, which a bare yes does not give."""
-        return self.name == _ASK_USER
+        return self.name == _ASK_USER or self.kind == Kind.INPUT_REQUIRED
 
     @property
     def doubtful(self) -> bool:
@@ -86,6 +87,7 @@ def inner_calls(payload: Any) -> tuple[Inner, ...]:
                 arguments=arguments if isinstance(arguments, dict) else {},
                 hint=hint if isinstance(hint, str) else "",
                 payload=part.get("payload"),
+                kind=str(part.get("kind", "")),
             )
         )
     return tuple(found)

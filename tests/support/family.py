@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+from google.adk.tools.tool_context import ToolContext
 from redis.asyncio import Redis
 
 from sayso_api.runtimeconfig import (
@@ -46,6 +47,7 @@ from support.processes import until
 from support.serving import free_port
 
 LEASE = 2.0
+TOOLS = ("refund", "wipe", "look", "careful")
 _numbers = itertools.count(1)
 #: What ran, as (tool, order), in every agent of the test.
 RAN: list[tuple[str, str]] = []
@@ -67,6 +69,16 @@ def look(order: str) -> str:
     """Look an order up."""
     RAN.append(("look", order))
     return f"looked at {order}"
+
+
+def careful(order: str, tool_context: ToolContext) -> str:
+    """Remove an order, after asking whether that is meant."""
+    answer = tool_context.tool_confirmation
+    if answer is None or not isinstance(answer.payload, dict):
+        tool_context.request_confirmation(hint="Really?", payload={"really": True})
+        return "asked"
+    RAN.append(("careful", order))
+    return f"removed {order}"
 
 
 @dataclass(eq=False)
@@ -183,23 +195,23 @@ class Family:
         self,
         name: str,
         *turns: ScriptedTurn,
-        gated: Sequence[str] = ("refund", "wipe"),
+        gated: Sequence[str] = ("refund", "wipe", "careful"),
         children: Sequence[str] = (),
         asks: Sequence[str] = (),
         more: Sequence[Binding] = (),
+        tools: Sequence[str] = TOOLS,
         **settings: Any,
     ) -> Member:
         """An agent with this script. `children` are agents that it may call, `asks` those whose call needs a say-so."""
-        tools: list[Binding] = [
-            FunctionBinding(ref=f"support.family:{tool}", require_approval=tool in gated)
-            for tool in ("refund", "wipe", "look")
+        bound: list[Binding] = [
+            FunctionBinding(ref=f"support.family:{tool}", require_approval=tool in gated) for tool in tools
         ]
         for child in children:
             other = self.members[child]
-            tools.append(AgentBinding(name=child, namespace="shop", url=other.url, require_approval=child in asks))
+            bound.append(AgentBinding(name=child, namespace="shop", url=other.url, require_approval=child in asks))
         config = RuntimeConfig(
             agent=AgentIdentity(namespace="shop", name=name),
-            root=AgentNode(name=name, instruction="Help.", tools=(*tools, *more)),
+            root=AgentNode(name=name, instruction="Help.", tools=(*bound, *more)),
             model=script(*turns),
             approval=ApprovalSettings(timeout_seconds=3600),
             **settings,

@@ -175,14 +175,17 @@ def _questions(parts: Any) -> Iterator[dict[str, Any]]:
         below = payload.get("hitl_parts") if isinstance(payload, dict) else None
         if isinstance(below, list) and below:
             for inner in below:
-                yield _call(inner, inner.get("hint") if isinstance(inner, dict) else "", None)
+                yield _call(inner if isinstance(inner, dict) else {})
         else:
-            yield _call({"id": data.get("id"), **asked}, said.get("hint"), payload)
+            metadata = part.get("metadata")
+            kind = metadata.get("sayso_kind") if isinstance(metadata, dict) else None
+            more = {"hint": said.get("hint"), "payload": payload, "kind": kind}
+            yield _call({"id": data.get("id"), "originalFunctionCall": asked.get("originalFunctionCall"), **more})
 
 
-def _call(given: Any, hint: Any, payload: Any) -> dict[str, Any]:
+def _call(given: Mapping[str, Any]) -> dict[str, Any]:
     """One waiting call as `hitl_parts` has it. Raises `Garbage`."""
-    original = given.get("originalFunctionCall") if isinstance(given, dict) else None
+    original = given.get("originalFunctionCall")
     if not isinstance(original, dict):
         raise Garbage("a question without its call")
     name, args = original.get("name"), original.get("args")
@@ -197,7 +200,7 @@ def _call(given: Any, hint: Any, payload: Any) -> dict[str, Any]:
         "id": question,
         "originalFunctionCall": {"name": name, "args": args or {}, "id": id_},
     }
-    if isinstance(hint, str) and hint:
-        call["hint"] = hint
-    inner = given.get("payload") if payload is None else payload
-    return call | ({"payload": inner} if inner is not None else {})
+    for key in ("hint", "kind"):
+        if isinstance(given.get(key), str) and given[key]:
+            call[key] = given[key]
+    return call | ({"payload": given["payload"]} if given.get("payload") is not None else {})

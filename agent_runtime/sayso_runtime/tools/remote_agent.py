@@ -194,10 +194,18 @@ class RemoteAgentTool(BaseTool):
 
 
 def _decisions(said: Mapping[str, Said], inner: Mapping[str, Inner], *, by_id: bool) -> list[dict[str, Any]]:
-    """The data parts of the decisions to send, verdicts first. Answers go by the id of their question to agents that
-    are known to take them so; others know one form only, in which they stand for whatever is asked."""
-    words = {id_: _WORDS[one.verdict] for id_, one in said.items() if not one.has_payload and one.verdict in _WORDS}
-    reasons = {id_: said[id_].reason for id_, word in words.items() if word == "reject" and said[id_].reason}
+    """The data parts of the decisions to send, verdicts first.
+
+    Sayso agents are told by the ids of the questions that were shown: a call that meanwhile asks something else has
+    another one. Others know verdicts by the ids of calls, and answers in one form that stands for whatever is asked.
+    """
+
+    def name(id_: str) -> str:
+        return inner[id_].confirmation_id if by_id and id_ in inner else id_
+
+    plain = {id_: one for id_, one in said.items() if not one.has_payload and one.verdict in _WORDS}
+    words = {name(id_): _WORDS[one.verdict] for id_, one in plain.items()}
+    reasons = {name(id_): one.reason for id_, one in plain.items() if one.verdict is Verdict.REJECTED and one.reason}
     parts: list[dict[str, Any]] = []
     if words:
         batch: dict[str, Any] = {"decision_type": "batch", "decisions": words}
@@ -210,9 +218,8 @@ def _decisions(said: Mapping[str, Said], inner: Mapping[str, Inner], *, by_id: b
             parts.append(_data({"decision_type": "approve", "ask_user_answers": answers}))
             continue
         response = {"confirmed": one.verdict is not Verdict.REJECTED, "payload": one.payload}
-        question = inner[id_].confirmation_id if id_ in inner else id_
         marks = {"adk_type": "function_response", "kagent_type": "function_response"}
-        parts.append(_data({"name": CONFIRMATION, "id": question, "response": response}, marks))
+        parts.append(_data({"name": CONFIRMATION, "id": name(id_), "response": response}, marks))
     return parts
 
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+from sayso_approvals.records import Kind
 from sayso_runtime.interfaces.a2a.decisions import CONFIRMATION
 from sayso_runtime.messages import (
     Artifact,
@@ -39,6 +40,8 @@ Json = dict[str, Any]
 _CALL = {"adk_type": "function_call", "kagent_type": "function_call"}
 _RESPONSE = {"adk_type": "function_response", "kagent_type": "function_response"}
 _QUESTION = {**_CALL, "adk_is_long_running": True, "kagent_is_long_running": True}
+#: For agents above, which pass questions on: this one takes no bare yes.
+_VALUE = {"sayso_kind": Kind.INPUT_REQUIRED.value}
 _PARTIAL = {"adk_partial": True, "kagent_adk_partial": True}
 
 
@@ -170,7 +173,8 @@ class Wire:
             case DataPart():
                 return self.data(part.data, part.metadata)
             case AskPart():
-                return self.data(question(part.interruption), _QUESTION)
+                wants_value = part.interruption.kind is Kind.INPUT_REQUIRED
+                return self.data(question(part.interruption), {**_QUESTION, **_VALUE} if wants_value else _QUESTION)
             case CallPart():
                 return self.data({"id": part.id, "name": part.name, "args": part.arguments}, _CALL)
             case ResultPart():
