@@ -20,8 +20,9 @@ from sayso_approvals.refusals import Refusal
 
 log = logging.getLogger(__name__)
 
-#: Seconds until the first look at a call and between the last ones; the time doubles in between.
-FIRST_LOOK, LAST_LOOK = 1.0, 30.0
+#: Seconds between two looks at a call: the fewest, the most, and in between this part of the time that it has waited,
+#: so that going on is late by no more than that part.
+FIRST_LOOK, LAST_LOOK, PART = 1.0, 30.0, 0.1
 #: Looks at other agents that are under way at once.
 AT_ONCE = 16
 #: Listing what waits may take one part in so many of the time.
@@ -40,8 +41,8 @@ class Child(Protocol):
 
 @dataclass(slots=True)
 class _Next:
-    at: float  # on the monotonic clock
-    pause: float
+    at: float  # both on the monotonic clock
+    since: float
 
 
 class Children:
@@ -74,10 +75,9 @@ class Children:
         due = []
         for view in views:
             key = (view.pause.pause_id, view.call.call_id)
-            following = self._next[key] = known.get(key) or _Next(now, FIRST_LOOK)
+            following = self._next[key] = known.get(key) or _Next(now, now)
             if following.at <= now and view.intact:
-                following.at = now + following.pause
-                following.pause = min(following.pause * 2, LAST_LOOK)
+                following.at = now + min(max(FIRST_LOOK, (now - following.since) * PART), LAST_LOOK)
                 due.append(view)
         await asyncio.gather(*(self._look(view) for view in due))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
+from sayso_api.runtimeconfig import AgentBinding
 from support.a2a03 import APPROVE, batch, reply, state
 from support.agents import call, calls, says
 from support.family import Family, Member, family, inner
@@ -65,3 +66,13 @@ async def test_cancelling_what_waits_for_an_agent_that_is_gone_says_so(
         assert state(ended) == "canceled"
         assert "The agent shop/child could not be told" in reply(ended)
         assert state(await root.say("again")) in ("completed", "input-required")
+
+
+async def test_another_replica_of_the_called_agent_answers_where_one_is_down(redis: Redis) -> None:
+    async with family(redis) as home:
+        child = await home.add("child", calls(call("refund", "k1", order="A-1")))
+        down = AgentBinding(name="child", namespace="shop", url="http://127.0.0.1:9/", more_urls=(child.url,))
+        root = await home.add("root", calls(call("shop__NS__child", "p1", request="go")), more=[down])
+        await root.say()
+        done = await root.decide(batch(k1="approve"))
+        assert (state(done), home.ran) == ("completed", [("refund", "A-1")])
