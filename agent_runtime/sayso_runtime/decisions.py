@@ -12,6 +12,7 @@ from sayso_approvals.ledger import Choice, Resolution
 from sayso_approvals.records import CallView, Kind, Verdict
 from sayso_approvals.refusals import Code, Refusal
 from sayso_runtime import nested
+from sayso_runtime.answers import to_questions
 from sayso_runtime.messages import Answer, Decision, NamedDecision, UniformDecision
 
 
@@ -81,16 +82,18 @@ def _uniform(answer: Answer, calls: Sequence[CallView], found: Resolution) -> Pl
         refusal = became(found.last, "another decision is being answered: look at what is open then, and decide again")
         refusal.extra["interruptions"] = [brief(view) for view in calls if view.open or view.doubtful]
         raise refusal
+    if answer.has_payload:
+        return _answers(answer, calls, found)
     result = Plan()
-    values = [view for view in calls if view.open and view.call.kind is Kind.INPUT_REQUIRED]
-    if values and (answer.verdict is Verdict.APPROVED) and not answer.has_payload and len(values) == _open(calls):
+    values = [view for view in calls if view.open and view.call.kind in _VALUES]
+    if values and answer.verdict is Verdict.APPROVED and len(values) == _open(calls):
         raise Refusal(
             "malformed_decision",
-            "a value is wanted, which a verdict alone does not give",
+            f"{', '.join(_wanted(view) for view in values)}: a verdict alone does not give it",
             ids=tuple(view.call.call_id for view in values),
         )
     for view in calls:
-        if not view.open or (view.call.kind is Kind.INPUT_REQUIRED and answer.verdict is Verdict.APPROVED):
+        if not view.open or (view.call.kind in _VALUES and answer.verdict is Verdict.APPROVED):
             continue
         if view.call.kind is not Kind.FORWARD:
             _bind(result, view, answer, view.call.call_id)
@@ -116,6 +119,49 @@ def _uniform(answer: Answer, calls: Sequence[CallView], found: Resolution) -> Pl
         raise Refusal("malformed_decision", f"several outcomes are unknown: name one of {', '.join(ids)}", ids=ids)
     _bind(result, doubtful[0], answer, doubtful[0].outcome_id)
     return result
+
+
+def _answers(answer: Answer, calls: Sequence[CallView], found: Resolution) -> Plan:
+    """Answers without an id mean the one set of questions that waits, and never a call that waits beside it."""
+    result = Plan()
+    own = [view for view in calls if view.open and view.call.kind is Kind.QUESTION]
+    below = [(view, one) for view in calls if view.open for one in inner_of(view) if one.wants_value]
+    ids = (*(view.call.call_id for view in own), *(one.id for _, one in below))
+    if len(ids) > 1:
+        raise Refusal(
+            "malformed_decision",
+            f"several questions wait, so answers have to name theirs: {', '.join(ids)}. Send a batch with "
+            "ask_user_answers by id, or answer each by the id of its question",
+            ids=ids,
+        )
+    for view in own:
+        _bind(result, view, answer, view.call.call_id)
+    for view, one in below:
+        result.choices.append(nested.choice(nested.Targets(view, {one.id: (one, answer)})))
+    if not ids:  # the model failed after these answers were carried out: sent again they mean "go on"
+        for view in calls:
+            before = json.loads(view.call.payload) if view.open and view.call.kind is Kind.CONTINUE else None
+            if Verdict.ANSWERED in (before or {}).values():
+                _bind(result, view, Answer(Verdict.APPROVED), view.call.call_id)
+    if result.choices:
+        return result
+    waiting = [id_ for view in calls if view.open or view.doubtful for id_ in _waits_as(view)]
+    if waiting:
+        raise Refusal(
+            "malformed_decision",
+            f"no question waits that this answers; waiting are: {', '.join(waiting)}",
+            ids=tuple(waiting),
+        )
+    raise became(found.last)
+
+
+def _wanted(view: CallView) -> str:
+    what = "answers" if view.call.kind is Kind.QUESTION else "a value"
+    return f"{view.call.alias} ({view.call.call_id}) wants {what}"
+
+
+#: Kinds that a yes alone does not answer.
+_VALUES = frozenset({Kind.INPUT_REQUIRED, Kind.QUESTION})
 
 
 def _open(calls: Sequence[CallView]) -> int:
@@ -208,6 +254,8 @@ def _bind(result: Plan, view: CallView, answer: Answer, name: str) -> None:
             f"the record of {name} was changed after it was written: it can only be cancelled",
             ids=(name,),
         )
+    if view.call.kind is Kind.QUESTION:
+        answer = to_questions(json.loads(view.call.arguments), answer, name)
     verdict = answer.verdict
     payload = json.dumps(answer.payload, ensure_ascii=False) if answer.has_payload else "null"
     if view.call.kind is Kind.INPUT_REQUIRED:
@@ -219,7 +267,7 @@ def _bind(result: Plan, view: CallView, answer: Answer, name: str) -> None:
         if verdict in (Verdict.APPROVED, Verdict.ANSWERED):
             payload = payload if answer.has_payload else json.dumps(answer.reason, ensure_ascii=False)
             verdict = Verdict.ANSWERED
-    elif verdict is Verdict.ANSWERED:
+    elif verdict is Verdict.ANSWERED and view.call.kind is not Kind.QUESTION:
         raise Refusal(
             "malformed_decision", f"{name} waits for a verdict, not for a value: approve or reject it", ids=(name,)
         )

@@ -15,6 +15,7 @@ from sayso_approvals.deciding import Choice
 from sayso_approvals.forwarding import Inner, Said
 from sayso_approvals.records import CallView, Kind, Verdict
 from sayso_approvals.refusals import Refusal
+from sayso_runtime.answers import to_questions
 from sayso_runtime.messages import OUTCOME_UNKNOWN, Answer, Interruption
 
 Key = tuple[str, str]
@@ -196,6 +197,9 @@ def _choice(view: CallView, said: Mapping[str, Said]) -> Choice:
 
 def _said(name: str, inner: Inner, answer: Answer) -> Said:
     """What is passed on about one call. Only what asks for a value takes one."""
+    if inner.asks:
+        meant = to_questions(inner.arguments, answer, name)
+        return Said(meant.verdict, meant.reason, meant.payload, meant.has_payload)
     if inner.wants_value and answer.has_value:
         return Said(Verdict.ANSWERED, answer.reason, answer.value, True)
     given = answer.has_payload and answer.payload is not None

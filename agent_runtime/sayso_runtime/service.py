@@ -39,6 +39,9 @@ log = logging.getLogger(__name__)
 #: How often a message that came twice looks for the answer of its first arrival.
 SAME_MESSAGE_SECONDS = 0.05
 
+#: Verdicts that something is to come of, on the engine and the servers that the call was made with.
+_CARRIED_OUT = (Verdict.APPROVED, Verdict.ANSWERED)
+
 Observer = Callable[[str, float], None]
 Reachable = Callable[[Sequence[CallView]], Awaitable[None]]
 
@@ -258,7 +261,7 @@ class RunService:
             raise await lookups.exactly(self._ledger, self._turns, refusal, found, task) from None
         views = {(view.pause.pause_id, view.call.call_id): view for view in found.calls}
         for choice in what.choices:
-            if choice.verdict is Verdict.APPROVED:
+            if choice.verdict in _CARRIED_OUT:
                 await self._check(views[choice.pause_id, choice.call_id])
         if task is None:  # whatever can fail comes before writing
             task = await self._turns.load(next(iter(views.values())).pause.task_id)
@@ -376,7 +379,7 @@ class RunService:
         held_up: Refusal | None = None
         for view in claimed:
             verdict = view.state.verdict
-            if verdict is not None and verdict.verdict is Verdict.APPROVED and view.state.journal is Journal.NONE:
+            if verdict is not None and verdict.verdict in _CARRIED_OUT and view.state.journal is Journal.NONE:
                 try:
                     await self._check(view)
                 except Refusal as refusal:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from sayso_approvals import questions
 from sayso_approvals.digest import NotCanonical, loads_strict
 from sayso_approvals.reading import Entry, Reader
 from sayso_approvals.records import AgentId, CallView, Kind, Pause, Verdict, VerdictRecord
@@ -62,6 +63,7 @@ _SAYABLE = {
     Kind.CONFIRMATION: {Verdict.APPROVED, Verdict.REJECTED},
     Kind.CONTINUE: {Verdict.APPROVED, Verdict.REJECTED},
     Kind.INPUT_REQUIRED: {Verdict.ANSWERED},
+    Kind.QUESTION: {Verdict.ANSWERED, Verdict.REJECTED},
     Kind.FORWARD: {Verdict.APPROVED, Verdict.REJECTED},  # approved with an order (`forwarding.py`): pass this on
 }
 _ALWAYS = {Verdict.CANCELLED, Verdict.SUPERSEDED}
@@ -110,6 +112,8 @@ def check_found(choices: Sequence[Choice], entries: Sequence[Entry | None]) -> s
         kind = entry.view.call.kind
         if choice.verdict not in _SAYABLE[kind] | _ALWAYS:
             raise Refusal("malformed_decision", f"A call of kind {kind} cannot be {choice.verdict}.", (choice.call_id,))
+        if kind is Kind.QUESTION and choice.verdict is Verdict.ANSWERED:
+            questions.check(entry.view.call.arguments, choice.payload, choice.call_id)
     sessions = {entry.session_id for _, entry in found}
     if len(sessions) > 1:
         raise Refusal(

@@ -18,12 +18,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sayso_approvals import questions
 from sayso_approvals.records import CallView, Kind, PausedCall, Verdict
 
 ORDER = "sayso_order"
 #: The question of an agent whose tool may or may not have run: only a verdict that names it runs it again.
 _OUTCOME = "sayso_outcome_unknown"
-_ASK_USER = "ask_user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,12 @@ class Inner:
     @property
     def wants_value(self) -> bool:
         """It asks for answers, which a bare yes does not give."""
-        return self.name == _ASK_USER or self.kind == Kind.INPUT_REQUIRED
+        return self.asks or self.kind == Kind.INPUT_REQUIRED
+
+    @property
+    def asks(self) -> bool:
+        """It is a set of questions (`questions.py`)."""
+        return self.name == questions.TOOL or self.kind == Kind.QUESTION
 
     @property
     def doubtful(self) -> bool:

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     TOOL_CALL = "tool_call"  # a gated tool wants a say-so
     CONFIRMATION = "confirmation"  # the tool itself asks yes or no
     INPUT_REQUIRED = "input_required"  # a value is wanted
+    QUESTION = "question"  # the agent asks a person (`questions.py`)
     CONTINUE = "continue"  # the model failed after a tool ran: go on from the stored result?
     FORWARD = "forward"  # another agent that was called waits: what is decided goes there (`forwarding.py`)
 
@@ -36,7 +37,7 @@ class Verdict(StrEnum):
 
     APPROVED = "approved"
     REJECTED = "rejected"
-    ANSWERED = "answered"  # an input_required call got its value
+    ANSWERED = "answered"  # what was wanted was given: a value, answers to questions
     CANCELLED = "cancelled"
     EXPIRED = "expired"
     SUPERSEDED = "superseded"

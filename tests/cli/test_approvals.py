@@ -198,6 +198,32 @@ async def test_a_question_for_a_value_is_answered_with_one(desk: Desk, ledger: L
     assert (await listed())[0]["state"] == "approved"
 
 
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [("SQLite", [["SQLite"]]), ('[["SQLite", "in memory"]]', [["SQLite", "in memory"]])],
+)
+async def test_a_question_of_an_agent_is_answered_in_words_or_json(
+    desk: Desk, ledger: Ledger, answer: str, kept: list[list[str]]
+) -> None:
+    questions = json.dumps({"questions": [{"question": "Which?", "choices": ["PostgreSQL", "SQLite"]}]})
+    await desk.paused(ledger, desk.call(kind=Kind.QUESTION, arguments=questions))
+    without = await approvals("approve", "c1")
+    assert (without.code, "--answer" in without.err) == (1, True)
+    both = await approvals("approve", "c1", "--answer", '[["PostgreSQL", "SQLite"]]')
+    assert (both.code, "Which?" in both.err) == (1, True)
+    assert (await listed())[0]["state"] == "pending"
+    assert (await approvals("approve", "c1", "--answer", answer)).code == 0
+    (view,) = await ledger.calls()
+    assert view.state.verdict is not None
+    assert json.loads(view.state.verdict.payload) == {"ask_user_answers": [{"answer": texts} for texts in kept]}
+
+
+async def test_a_question_of_an_agent_is_declined(desk: Desk, ledger: Ledger) -> None:
+    await desk.paused(ledger, desk.call(kind=Kind.QUESTION, arguments='{"questions":[{"question":"Which?"}]}'))
+    assert (await approvals("reject", "c1", "--reason", "ask the team")).code == 0
+    assert (await listed())[0]["state"] == "rejected"
+
+
 async def test_a_value_for_a_yes_or_no_is_refused(desk: Desk, ledger: Ledger) -> None:
     await desk.paused(ledger)
     assert (await approvals("approve", "c1", "--answer", "5")).code == 1

@@ -35,7 +35,13 @@ def dev(folder: Path) -> Iterator[Dev]:
     """One `sayso dev` with a desk for each kind of conversation."""
     look = {"calls": [call("get_order", "c0", order_id="A-1")]}
     refund = {"calls": [call("refund", "c1", order_id="A-1", amount=20)]}
+    database = {"question": "Which database?", "choices": ["PostgreSQL", "SQLite"]}
+    extras = {"question": "What else?", "choices": ["backups", "replicas"], "multiple": True}
+    ask = {
+        "calls": [call("ask_user", "q1", questions=[database, extras, {"question": EVIL + "Who?"}]), *refund["calls"]]
+    }
     objects = [
+        *talks("asking-desk", ask),
         *talks("one-desk", look, refund, {"text": "That is all."}),
         *talks("two-desk", TWO, {"text": f"Both are settled.{EVIL}"}),
         *talks("broken-desk", {"fail": "503 overloaded", "failTimes": 9}),
@@ -159,6 +165,44 @@ def test_nothing_that_a_model_wrote_moves_the_cursor(dev: Dev) -> None:
         assert terminal.ends() == 0
         assert not {"\x1b", "\u202e"} & set(terminal.text)
         assert "hidden" not in [line.strip() for line in terminal.text.splitlines()]
+
+
+def test_questions_are_put_one_by_one_beside_a_call_that_waits(dev: Dev) -> None:
+    with chat(dev, "asking-desk", "set it up", "--session", "asked") as terminal:
+        terminal.sees("The agent asks you")
+        terminal.sees("refund wants your say-so")
+        terminal.sees("[a] answer  [r] decline  [l] later > ")
+        terminal.types("a")
+        terminal.sees("Which database?")
+        terminal.sees("2  SQLite")
+        terminal.sees("answer (number or your own words) > ")
+        terminal.types(" ")
+        terminal.sees("Please type an answer")
+        terminal.types("2")
+        terminal.sees("several separated by commas) > ")
+        terminal.types("1, and a monitor")
+        terminal.sees("Who?")
+        terminal.types("the team, all of it")
+        terminal.sees("refund: [a]")
+        terminal.types("r")
+        terminal.types("no receipt")
+        terminal.sees('"answer": ["SQLite"]')
+        terminal.sees('"answer": ["backups", "and a monitor"]')
+        terminal.sees('"answer": ["the team, all of it"]')
+        assert terminal.ends() == 0
+        assert not {"\x1b", "\u202e"} & set(terminal.text)
+
+
+def test_answers_that_are_broken_off_are_none(dev: Dev) -> None:
+    with chat(dev, "asking-desk", "set it up", "--session", "half-asked") as terminal:
+        terminal.sees("[a] answer")
+        terminal.types("a")
+        terminal.sees("your own words) > ")
+        terminal.types("1")
+        terminal.sees("separated by commas) > ")
+        terminal.presses(b"\x04")
+        assert terminal.ends() == 3
+    assert {one["state"] for one in of(dev, "half-asked")} == {"pending"}
 
 
 def test_without_a_terminal_it_decides_nothing_and_says_how_to(dev: Dev) -> None:

@@ -11,6 +11,7 @@ import pytest
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from redis.asyncio import Redis
 
+from sayso_runtime.tools.ask_user import AskUserTool
 from sayso_runtime.tools.outcome import OutcomeUnknown
 from support.agents import call, calls, fails, says
 from support.desks import Desk, serving
@@ -114,6 +115,18 @@ async def test_a_value_that_is_wanted_reaches_the_model(redis: Redis, door: str)
         assert (await client.say("go")).open == {"q1": "colour"}
         done = await client.decide({"q1": ("value", {"colour": "red"})})
         assert (done.state, "red" in done.text) == ("done", True)
+
+
+@door
+async def test_a_question_of_the_agent_is_answered(redis: Redis, door: str) -> None:
+    script = [calls(call("ask_user", "q1", questions=[{"question": "Which?", "choices": ["A", "B"]}]))]
+    async with serving(Desk(redis, script, tools=[AskUserTool()])) as desk:
+        client = speaker(door, desk)
+        assert (await client.say("go")).open == {"q1": "ask_user"}
+        both = await client.decide({"q1": ("value", {"ask_user_answers": [{"answer": ["A", "B"]}]})})
+        assert (both.state, both.code, "Which?" in both.text) == ("refused", "malformed_decision", True)
+        done = await client.decide({"q1": ("value", {"ask_user_answers": [{"answer": ["neither"]}]})})
+        assert '{"question": "Which?", "answer": ["neither"]}' in done.text
 
 
 @door

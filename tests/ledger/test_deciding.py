@@ -8,6 +8,9 @@ from ledger.desk import Desk, choice, completion, refused
 from sayso_approvals.ledger import ELSEWHERE, Choice, Ledger
 from sayso_approvals.records import Commit, Kind, Verdict
 
+QUESTIONS = '{"questions":[{"question":"Which database?","choices":["PostgreSQL","SQLite"]}]}'
+ANSWERS = '{"ask_user_answers":[{"answer":["SQLite"]}]}'
+
 
 async def verdicts(ledger: Ledger, pause_id: str) -> list[str | None]:
     """What was decided about each call of a pause."""
@@ -121,12 +124,13 @@ async def test_one_decision_is_about_one_session(desk: Desk, ledger: Ledger) -> 
 async def test_only_a_question_for_a_value_is_answered_and_only_others_approved(
     desk: Desk, ledger: Ledger, kind: Kind, verdict: Verdict
 ) -> None:
-    (view,) = await desk.paused(ledger, desk.call(kind=kind))
-    sayable = {Verdict.CANCELLED, Verdict.SUPERSEDED} | (
-        {Verdict.ANSWERED} if kind is Kind.INPUT_REQUIRED else {Verdict.APPROVED, Verdict.REJECTED}
-    )
-    if verdict in sayable:
-        await desk.decide(ledger, view, verdict)
+    asks = kind is Kind.QUESTION
+    (view,) = await desk.paused(ledger, desk.call(kind=kind, **({"arguments": QUESTIONS} if asks else {})))
+    yes = Verdict.ANSWERED if asks or kind is Kind.INPUT_REQUIRED else Verdict.APPROVED
+    no = set() if kind is Kind.INPUT_REQUIRED else {Verdict.REJECTED}
+    if verdict in {Verdict.CANCELLED, Verdict.SUPERSEDED, yes} | no:
+        given = ANSWERS if asks and verdict is Verdict.ANSWERED else "null"
+        await desk.decide(ledger, view, verdict, payload=given)
         assert await verdicts(ledger, view.pause.pause_id) == [verdict]
     else:
         await refused(desk.decide(ledger, view, verdict), "malformed_decision")
@@ -224,3 +228,16 @@ async def test_answers_that_never_went_out_leave_nothing_behind(desk: Desk) -> N
     assert await desk.redis.zcard(ledger._session("s1")[4]) <= 1
     while await desk.redis.exists(ledger._session("s1")[4]):
         pass
+
+
+@pytest.mark.parametrize(
+    "payload",
+    ["null", '"SQLite"', '{"ask_user_answers":[]}', '{"ask_user_answers":[{"answer":["PostgreSQL","SQLite"]}]}'],
+)
+async def test_what_does_not_answer_a_question_is_refused_whoever_sends_it(
+    desk: Desk, ledger: Ledger, payload: str
+) -> None:
+    (view,) = await desk.paused(ledger, desk.call(kind=Kind.QUESTION, arguments=QUESTIONS))
+    refusal = await refused(desk.decide(ledger, view, Verdict.ANSWERED, payload=payload), "malformed_decision")
+    assert refusal.ids == ("c1",)
+    assert await verdicts(ledger, view.pause.pause_id) == [None]

@@ -139,6 +139,11 @@ class Replica:
             Inbound(who, message, (TextPart("a decision"),), context_id=session, decision=decision, **more)
         )
 
+    async def uniform(self, answer: Answer, session: str = "s1", who: str = "alice") -> Task:
+        """Sends one answer without ids, and waits for the end."""
+        said = UniformDecision(answer)
+        return await self._send(Inbound(who, _id(), (TextPart("a decision"),), context_id=session, decision=said))
+
     async def _send(self, inbound: Inbound) -> Task:
         run = await self.service.send(inbound)
         try:

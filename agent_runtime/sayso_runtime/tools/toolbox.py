@@ -12,8 +12,10 @@ from google.adk.tools.base_toolset import BaseToolset
 
 from sayso_api.globs import first_match, is_glob
 from sayso_api.runtimeconfig import AgentBinding, AgentNode, FunctionBinding, McpBinding, RuntimeConfig
+from sayso_approvals import questions
 from sayso_runtime.tools.agent_talk import AGENT
 from sayso_runtime.tools.aliases import Target, agent_alias, assign
+from sayso_runtime.tools.ask_user import AskUserTool
 from sayso_runtime.tools.functions import FUNCTION_SERVER, load_function
 from sayso_runtime.tools.mcp_server import McpConnection
 from sayso_runtime.tools.mcp_tool import McpTool
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
     from google.adk.agents.readonly_context import ReadonlyContext
 
+#: The questions of an agent, as calls that wait name them.
+ASK_USER: Target = (questions.SERVER, questions.TOOL)
 #: alias -> (server key, the server's own name of the tool), of calls that wait
 Pins = Mapping[str, Target]
 
@@ -45,6 +49,7 @@ class Toolbox:
         self._connections = {server.key: McpConnection(server, env, self._changed) for server in config.servers}
         self._functions: dict[str, BaseTool] = {}
         self._me = config.agent
+        self._asks = config.ask_user
         self._agents: dict[AgentBinding, RemoteAgentTool] = {}
         for node in nodes(config.root):
             self._check(node)
@@ -100,7 +105,10 @@ class Toolbox:
         # an agent's name is fixed: other tools keep out of its way
         taken = {agent.name: (AGENT, agent.path) for agent in agents} | held
         aliases = assign(targets, expected=expected, pinned=taken)
-        return [*(self._tool(node, target, aliases[target]) for target in targets), *agents]
+        tools = [self._tool(node, target, aliases[target]) for target in targets]
+        # a question that waits has to find its tool, though the agent may ask no more
+        asking = self._asks or ASK_USER in (pinned or {}).values()
+        return [*tools, *agents, *([AskUserTool()] if asking else [])]
 
     def find(self, node: AgentNode, alias: str, pinned: Pins | None = None) -> BaseTool | None:
         """The tool that the model calls `alias` in `node`."""

@@ -123,7 +123,8 @@ def approve(
     ids: IdsArgument,
     reason: ReasonOption = "",
     answer: Annotated[
-        str | None, typer.Option("--answer", help="The value that a question wants: JSON, or plain text.")
+        str | None,
+        typer.Option("--answer", help="The value or the answer that is wanted: JSON, or plain text."),
     ] = None,
     output: OutputOption = "table",
     state_dir: StateDirOption = None,

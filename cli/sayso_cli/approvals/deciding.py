@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import uuid
@@ -9,9 +10,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sayso_approvals import questions
 from sayso_approvals.forwarding import inner_of, is_forwarding, verdict_on
 from sayso_approvals.ledger import Choice
-from sayso_approvals.records import Verdict
+from sayso_approvals.records import Kind, Verdict
 from sayso_approvals.refusals import Refusal
 from sayso_cli.approvals.rows import Row, find, is_input
 from sayso_cli.approvals.store import Store, sentence
@@ -71,6 +73,8 @@ async def decide(
 
     async def one(row: Row) -> None:
         chosen, given = verdict_for(row, verdict, payload), payload
+        if chosen is Verdict.ANSWERED and payload is not None:
+            given = answer_for(row, payload)
         call = row.view.call
         if is_forwarding(row.view):
             chosen, given = passed_on(row, verdict, reason, payload)
@@ -108,6 +112,15 @@ def verdict_for(row: Row, verdict: Verdict, payload: str | None) -> Verdict:
     if payload is not None and not is_forwarding(row.view):
         raise Refusal("malformed_decision", f"{row.view.call.tool} wants a yes or no, not a value: leave --answer out")
     return verdict
+
+
+def answer_for(row: Row, payload: str) -> str:
+    """The value to record (JSON text). Refusal where it does not answer what is asked."""
+    call = row.view.call
+    if call.kind is not Kind.QUESTION:
+        return payload
+    answers = questions.canonical(questions.read(json.loads(call.arguments)), json.loads(payload), call.call_id)
+    return json.dumps(answers, ensure_ascii=False)
 
 
 def passed_on(row: Row, verdict: Verdict, reason: str, answer: str | None) -> tuple[Verdict, str]:

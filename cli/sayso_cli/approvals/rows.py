@@ -154,4 +154,4 @@ def expiry(view: CallView) -> float | None:
 
 def is_input(row: Row) -> bool:
     """Whether it wants a value, not a yes or no."""
-    return row.view.call.kind is Kind.INPUT_REQUIRED
+    return row.view.call.kind in (Kind.INPUT_REQUIRED, Kind.QUESTION)

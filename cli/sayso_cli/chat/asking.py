@@ -29,6 +29,7 @@ class Decided:
 
     verdicts: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, list[list[str]]] = field(default_factory=dict)  # of those that ask something, per question
 
 
 def picture(ask: Ask, known: Known | None, paint: Paint) -> str:
@@ -39,6 +40,8 @@ def picture(ask: Ask, known: Known | None, paint: Paint) -> str:
         value: Any = arguments.get("arguments")
     elif ask.name == CONTINUE:
         title, value = "The model failed after a tool had run; the result is kept", None
+    elif ask.name == ASK_USER:
+        title, value = "The agent asks you", None
     else:
         title, value = f"{safe(ask.name)} wants your say-so", ask.arguments
     lines = [paint("‖ " + title, "bold yellow")]
@@ -55,7 +58,9 @@ def picture(ask: Ask, known: Known | None, paint: Paint) -> str:
         lines.append(_field("started", str(arguments["startedAt"])))
     if ask.name == CONTINUE:
         lines.append(_field("failure", str(arguments.get("reason", ""))))
-    if ask.hint:
+    if ask.name == ASK_USER:
+        lines += [_field(f"question {number}", entry.text) for number, entry in enumerate(entries(ask), 1)]
+    elif ask.hint:
         lines.append(_field("hint", ask.hint))
     if value is not None:
         lines += ["  arguments", pretty(value, 4)]
@@ -74,6 +79,8 @@ def words(ask: Ask) -> tuple[str, str]:
             return "run it again", "leave it"
         case "sayso_continue":
             return "go on", "end the run"
+        case "ask_user":
+            return "answer", "decline"
         case _:
             return "approve", "reject"
 
@@ -86,6 +93,8 @@ def question(asks: Sequence[Ask], read: Line, say: Callable[[str], None]) -> Dec
         name = safe(ask.name) if ask.name not in (OUTCOME_UNKNOWN, CONTINUE) else "this"
         try:
             choice = _choice(f"{name}: [a] {yes}  [r] {no}  [l] later > ", yes, no, read, say)
+            if choice == "approve" and ask.name == ASK_USER:
+                decided.answers[ask.id] = form(ask, read, say)  # first: answers that were broken off are none
             if choice == "approve":
                 decided.verdicts[ask.id] = "approve"
             elif choice == "reject":
@@ -111,26 +120,46 @@ def _choice(prompt: str, yes: str, no: str, read: Line, say: Callable[[str], Non
         say("Please type a, r or l.")
 
 
-def is_form(asks: Sequence[Ask]) -> bool:
-    """Whether what waits is one set of questions, and nothing else."""
-    return len(asks) == 1 and asks[0].name == ASK_USER
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One question as an agent sent it."""
+
+    text: str
+    choices: tuple[str, ...]
+    several: bool
+
+
+def entries(ask: Ask) -> list[Entry]:
+    """The questions of a call of `ask_user`, whatever an agent has sent as them."""
+    arguments: Mapping[str, Any] = ask.arguments if isinstance(ask.arguments, Mapping) else {}
+    given = arguments.get("questions")
+    found = []
+    for item in given if isinstance(given, list) else []:
+        entry: Mapping[str, Any] = item if isinstance(item, Mapping) else {}
+        choices = entry.get("choices")
+        texts = tuple(str(choice) for choice in choices) if isinstance(choices, list) else ()
+        found.append(Entry(str(entry.get("question", "")), texts, entry.get("multiple") is True))
+    return found
 
 
 def form(ask: Ask, read: Line, say: Callable[[str], None]) -> list[list[str]]:
-    """Asks the questions of `ask_user`; a number chooses, anything else is the answer itself. EOFError: not now."""
-    arguments: Mapping[str, Any] = ask.arguments if isinstance(ask.arguments, Mapping) else {}
+    """Asks each question; a number chooses, anything else is the answer itself. EOFError: not now."""
     answers = []
-    for item in arguments.get("questions") or []:
-        entry: Mapping[str, Any] = item if isinstance(item, Mapping) else {}
-        choices = [str(choice) for choice in entry.get("choices") or []]
-        say(safe(str(entry.get("question", ""))))
-        for number, choice in enumerate(choices, 1):
+    for entry in entries(ask):
+        say(safe(entry.text, lines=True))
+        for number, choice in enumerate(entry.choices, 1):
             say(f"  {number}  {safe(choice)}")
-        several = bool(entry.get("multiple"))
-        typed = read("answer" + (" (several: separated by commas)" if several else "") + " > ").strip()
-        given = [part.strip() for part in typed.split(",")] if several else [typed]
-        answers.append([_chosen(part, choices) for part in given if part])
+        how = "number or your own words" if entry.choices else "your own words"
+        prompt = f"answer ({how}{'; several separated by commas' if entry.several else ''}) > "
+        while not (given := _given(read(prompt), entry)):
+            say("Please type an answer; Ctrl-D leaves the question pending.")
+        answers.append(given)
     return answers
+
+
+def _given(typed: str, entry: Entry) -> list[str]:
+    parts = typed.split(",") if entry.several else [typed]
+    return [_chosen(part.strip(), entry.choices) for part in parts if part.strip()]
 
 
 def _chosen(typed: str, choices: Sequence[str]) -> str:
@@ -147,7 +176,7 @@ def how_to_decide(asks: Sequence[Ask], known: Mapping[str, Known], session: str,
         if ask.name == OUTCOME_UNKNOWN:
             lines.append(f"  sayso approvals settle {safe(name)} --retry | --result JSON | --abandon")
         elif ask.name == ASK_USER:
-            lines.append(f"  sayso approvals approve {safe(name)} --answer JSON")
+            lines.append(f"  sayso approvals approve {safe(name)} --answer TEXT    or, for several: '[[TEXT], [TEXT]]'")
         else:
             lines.append(
                 f"  sayso approvals approve {safe(name)}    or: sayso approvals reject {safe(name)} --reason …"

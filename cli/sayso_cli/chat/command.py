@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sayso_cli.chat.asking import Known, Paint, form, how_to_decide, is_form, picture, question, ran
+from sayso_cli.chat.asking import Known, Paint, how_to_decide, picture, question, ran
 from sayso_cli.chat.client import Client, Refused
-from sayso_cli.chat.wire import ENDED, Ask, Reply, Shown, answer_parts, decision_parts, text_part
+from sayso_cli.chat.wire import ENDED, Ask, Reply, Shown, decision_parts, text_part
 from sayso_cli.dev.state import StateDir, find
 from sayso_cli.errors import PENDING, REFUSED, USAGE, CliError
 from sayso_cli.output import painter, safe
@@ -84,18 +84,12 @@ class Chat:
         if not self.interactive:
             self.say("\n" + how_to_decide(asks, known, self.session, self.agent))
             return None
-        if is_form(fresh) and len(asks) == 1:
-            try:
-                return answer_parts(form(fresh[0], input, self.say))
-            except EOFError:
-                self.say("")
-                fresh = []
         decided = question(fresh, input, self.say)
         self.later.update(ask.id for ask in asks if ask.id not in decided.verdicts)
         if not decided.verdicts:
             self.say(f"Left pending; go on with: sayso chat {safe(self.agent)} --session {safe(self.session)}")
             return None
-        return decision_parts(decided.verdicts, decided.reasons)
+        return decision_parts(decided.verdicts, decided.reasons, decided.answers)
 
 
 def lookup(state: StateDir, session: str, asks: Sequence[Ask]) -> dict[str, Known]:

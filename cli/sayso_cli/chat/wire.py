@@ -75,20 +75,21 @@ def text_part(text: str) -> dict[str, Any]:
     return {"kind": "text", "text": text}
 
 
-def decision_parts(verdicts: Mapping[str, str], reasons: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Verdicts (`approve`, `reject`) by id: always each call by name, so that none can be meant by accident."""
+def decision_parts(
+    verdicts: Mapping[str, str], reasons: Mapping[str, str], answers: Mapping[str, Sequence[Sequence[str]]]
+) -> list[dict[str, Any]]:
+    """Verdicts (`approve`, `reject`) by id: always each call by name, so that none can be meant by accident.
+    `answers` are those to the questions of calls of `ask_user`, in their order."""
     data: dict[str, Any] = {"decision_type": "batch", "decisions": dict(verdicts)}
     given = {name: reason for name, reason in reasons.items() if reason}
     if given:
         data["rejection_reasons"] = given
+    if answers:
+        data["ask_user_answers"] = {
+            name: [{"answer": list(answer)} for answer in entries] for name, entries in answers.items()
+        }
     label = ", ".join(f"{name}: {verdict}" for name, verdict in verdicts.items())
     return [{"kind": "data", "data": data, "metadata": {}}, text_part(label)]
-
-
-def answer_parts(answers: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """Answers to the questions of `ask_user`, in their order."""
-    data = {"decision_type": "approve", "ask_user_answers": [{"answer": list(answer)} for answer in answers]}
-    return [{"kind": "data", "data": data, "metadata": {}}, text_part("Answered")]
 
 
 def absorb(reply: Reply, event: Mapping[str, Any]) -> list[Shown]:

@@ -257,4 +257,4 @@ def _answer(view: CallView) -> dict[str, Any]:
         payload = asked | payload
     elif payload is None:
         payload = asked
-    return {"confirmed": verdict.verdict is Verdict.APPROVED, "payload": payload}
+    return {"confirmed": verdict.verdict in (Verdict.APPROVED, Verdict.ANSWERED), "payload": payload}

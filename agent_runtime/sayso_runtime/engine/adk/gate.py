@@ -4,6 +4,7 @@ ADK asks plugins before it runs a tool, wherever the call sits in a tree of agen
 
     no say-so needed          the call runs
     a say-so is needed        the call is noted in the turn's scope and a placeholder goes back; ADK pauses
+    the agent asks a person   the call is noted like one that needs a say-so; the answers are its result
     a verdict was claimed     approved: the journal is told, then the call runs, at most once
                               otherwise: the model reads who said no, or that nobody decided
 
@@ -26,16 +27,18 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 
+from sayso_approvals import questions
 from sayso_approvals.digest import NotCanonical, canonical, digest
 from sayso_approvals.forwarding import is_forwarding
 from sayso_approvals.ledger import TurnLost
-from sayso_approvals.records import Begin, CallView, Kind, PausedCall, Verdict
+from sayso_approvals.records import Begin, CallView, Kind, PausedCall, Verdict, VerdictRecord
 from sayso_approvals.refusals import Refusal
 from sayso_runtime import logs
 from sayso_runtime.engine.adk.identity import ToolIdentity, identify, is_flow_control
 from sayso_runtime.engine.adk.sessions import LedgerSessions
 from sayso_runtime.engine.adk.wording import as_json, is_failure, refused
 from sayso_runtime.engine.api import Scope, current
+from sayso_runtime.tools.ask_user import AskUserTool
 from sayso_runtime.tools.fence import FenceLost, fence
 from sayso_runtime.tools.outcome import NotSent, OutcomeUnknown
 
@@ -100,6 +103,8 @@ class GatePlugin(BasePlugin):
         scope = current(tool_context.session.id)
         logs.bind(call=tool_context.function_call_id or "")
         try:
+            if isinstance(tool, AskUserTool):
+                return await self._question(scope, tool, tool_args, tool_context)
             if tool_context.tool_confirmation is not None:
                 return await self._carry_out(scope, tool, tool_args, tool_context)
             return await self._ask_or_run(scope, tool, tool_args, tool_context)
@@ -133,6 +138,38 @@ class GatePlugin(BasePlugin):
             return {"error": f"{error}. Nothing was run. Send such a value as a string."}
         self._pause(scope, context, call)
         return dict(_WAITING)
+
+    async def _question(
+        self, scope: Scope, tool: AskUserTool, arguments: dict[str, Any], context: ToolContext
+    ) -> dict[str, Any]:
+        """Puts the model's questions to a person, or tells the model what was answered. Nothing ever runs."""
+        if context.tool_confirmation is not None:
+            return await self._answered(scope, tool, arguments, context)
+        try:
+            asked = questions.read(arguments)
+            more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
+            call = self._paused_call(
+                Kind.QUESTION,
+                identify(tool),
+                tool,
+                arguments,
+                context,
+                (f"agent {self._nodes.get(context.agent_name, context.agent_name)}",),
+                hint=f"{context.agent_name} asks: {asked[0].text}{more}",
+            )
+        except (questions.BadQuestions, NotCanonical) as error:
+            return {"error": f"{error}. Nobody was asked. Ask again, rightly."}
+        self._pause(scope, context, call)
+        return dict(_WAITING)
+
+    async def _answered(
+        self, scope: Scope, tool: AskUserTool, arguments: dict[str, Any], context: ToolContext
+    ) -> dict[str, Any]:
+        view, verdict = _decided(scope, context)
+        if verdict.verdict is not Verdict.ANSWERED:
+            return await self._refused(scope, tool, view)
+        _check_same(view, verdict, identify(tool), arguments)
+        return {"result": questions.result(questions.read(arguments), json.loads(verdict.payload))}
 
     def _paused_call(
         self,
@@ -178,22 +215,11 @@ class GatePlugin(BasePlugin):
         self, scope: Scope, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> dict[str, Any] | None:
         call_id = context.function_call_id or ""
-        view = scope.claimed.get(call_id)
-        verdict = view.state.verdict if view else None
-        if view is None or verdict is None:
-            raise Refusal("integrity", f"no verdict is on record for {call_id}: nothing was run", ids=(call_id,))
+        view, verdict = _decided(scope, context)
         if verdict.verdict is not Verdict.APPROVED:
             return await self._refused(scope, tool, view)
-        if not view.intact:
-            raise Refusal("integrity", f"the record of {call_id} was changed: nothing was run", ids=(call_id,))
         identity = identify(tool)
-        found = digest(identity.server, identity.endpoint, identity.tool, arguments)
-        if found != view.call.digest or verdict.digest != view.call.digest:
-            raise Refusal(
-                "integrity",
-                f"what would run for {call_id} is not what was approved ({tool.name}): nothing was run; cancel it",
-                ids=(call_id,),
-            )
+        _check_same(view, verdict, identity, arguments)
         begin, result, is_error = await scope.ledger.begin(scope.turn, view)
         match begin:
             case Begin.RUN:
@@ -394,6 +420,30 @@ class GatePlugin(BasePlugin):
                     n += 1
                     call.id = f"{base}-{n}"
                 known.call_ids.add(call.id)
+
+
+def _decided(scope: Scope, context: ToolContext) -> tuple[CallView, VerdictRecord]:
+    """The claimed call that is resumed, and the verdict on it. Raises `integrity` where there is none."""
+    call_id = context.function_call_id or ""
+    view = scope.claimed.get(call_id)
+    verdict = view.state.verdict if view else None
+    if view is None or verdict is None:
+        raise Refusal("integrity", f"no verdict is on record for {call_id}: nothing was run", ids=(call_id,))
+    return view, verdict
+
+
+def _check_same(view: CallView, verdict: VerdictRecord, identity: ToolIdentity, arguments: dict[str, Any]) -> None:
+    """Raises `integrity` unless what would happen now is what the person saw."""
+    call = view.call
+    if not view.intact:
+        raise Refusal("integrity", f"the record of {call.call_id} was changed: nothing was run", ids=(call.call_id,))
+    found = digest(identity.server, identity.endpoint, identity.tool, arguments)
+    if found != call.digest or verdict.digest != call.digest:
+        raise Refusal(
+            "integrity",
+            f"what would run for {call.call_id} is not what was approved ({call.alias}): nothing was run; cancel it",
+            ids=(call.call_id,),
+        )
 
 
 async def _keep_result(scope: Scope, view: CallView, result: str, *, is_error: bool) -> None:

@@ -29,10 +29,10 @@ _WORDS = {"approve": Verdict.APPROVED, "reject": Verdict.REJECTED}
 _KEYS = {
     "approve": frozenset({"decision_type", "ask_user_answers"}),
     "reject": frozenset({"decision_type", "rejection_reason"}),
-    "batch": frozenset({"decision_type", "decisions", "rejection_reasons"}),
+    "batch": frozenset({"decision_type", "decisions", "rejection_reasons", "ask_user_answers"}),
 }
 _DECISION_KEYS = frozenset().union(*_KEYS.values())
-_OPTIONAL_REASONS = frozenset({"rejection_reason", "rejection_reasons"})
+_OPTIONAL = frozenset({"rejection_reason", "rejection_reasons"})
 
 
 def read_decision(parts: Sequence[Part], duplicates: Sequence[str] = ()) -> Decision | None:
@@ -70,7 +70,7 @@ def _is_plain(part: DataPart) -> bool:
 
 
 def _plain(data: Mapping[str, Any]) -> Decision:
-    given = {key: value for key, value in data.items() if value is not None or key not in _OPTIONAL_REASONS}
+    given = {key: value for key, value in data.items() if value is not None or key not in _OPTIONAL}
     word = given.get("decision_type")
     allowed = _KEYS.get(word) if isinstance(word, str) else None
     if allowed is None:
@@ -83,8 +83,7 @@ def _plain(data: Mapping[str, Any]) -> Decision:
     if word == "reject":
         return UniformDecision(Answer(Verdict.REJECTED, _reason(given.get("rejection_reason", ""))))
     if "ask_user_answers" in given:
-        answers = _user_answers(given["ask_user_answers"])
-        return UniformDecision(Answer(Verdict.APPROVED, payload={"ask_user_answers": answers}, has_payload=True))
+        return UniformDecision(_with_answers(given["ask_user_answers"]))
     return UniformDecision(Answer(Verdict.APPROVED))
 
 
@@ -105,12 +104,27 @@ def _batch(data: Mapping[str, Any]) -> Decision:
     mute = [key for key, text in reasons.items() if not isinstance(text, str)]
     if mute:
         raise _malformed("a reason is a text", mute)
-    return NamedDecision({key: Answer(_WORDS[word], reasons.get(key, "")) for key, word in decisions.items()})
+    answers = {key: Answer(_WORDS[word], reasons.get(key, "")) for key, word in decisions.items()}
+    return NamedDecision(answers | _answers_by_id(data.get("ask_user_answers", {}), decisions))
+
+
+def _answers_by_id(given: Any, decisions: Mapping[str, Any]) -> dict[str, Answer]:
+    """`{<call id>: [{"answer": ["…"]}, …]}`: the answers of each set of questions that the batch approves."""
+    if not isinstance(given, dict):
+        raise _malformed("in a batch, ask_user_answers is {<call id>: [{answer: [text]}]}", tuple(decisions))
+    stray = [key for key in given if decisions.get(key) != "approve"]
+    if stray:
+        raise _malformed("there are answers to what is not approved here", stray)
+    return {key: _with_answers(value) for key, value in given.items()}
 
 
 def _batch_ids(data: Mapping[str, Any]) -> tuple[str, ...]:
     decisions = data.get("decisions")
     return tuple(decisions) if isinstance(decisions, dict) else ()
+
+
+def _with_answers(value: Any) -> Answer:
+    return Answer(Verdict.APPROVED, payload={"ask_user_answers": _user_answers(value)}, has_payload=True)
 
 
 def _user_answers(value: Any) -> list[dict[str, list[str]]]:
