@@ -154,14 +154,14 @@ def arguments(reader: Reader, entry: Entry, choice: Choice, *, by: str, via: str
 
 
 def expiry(reader: Reader, at: str, due_ms: int, entry: Entry | None) -> tuple[str | int, ...]:
-    """The seven arguments of `expire.lua` for one call. One that is not there any more leaves the index."""
+    """The eight arguments of `expire.lua` for one call. One that is not there any more leaves the index."""
     if entry is None:
-        return (at, 0, "", "", due_ms, "", "")
+        return (at, 0, "", "", due_ms, "", "", 1)
     view = entry.view
     if view.intact:
         sealed = reader.seal_verdict(_nobody(view, Verdict.EXPIRED))
-        return (at, 0, entry.sealed.sha, entry.sealed.mac, int(view.expires_at * 1000), *sealed)
-    return (at, 1, "", "", due_ms, *reader.seal_verdict(_nobody(view, Verdict.CANCELLED)))
+        return (at, 0, entry.sealed.sha, entry.sealed.mac, int(view.expires_at * 1000), *sealed, view.state.attempt)
+    return (at, 1, "", "", due_ms, *reader.seal_verdict(_nobody(view, Verdict.CANCELLED)), view.state.attempt)
 
 
 def _nobody(view: CallView, verdict: Verdict) -> VerdictRecord:

@@ -109,7 +109,8 @@ class Reader:
         return text, seal.seal(self._key, "verdict", text)
 
     def fresh(self, pause_id: str, call_id: str) -> Entry | None:
-        """A call of a known pause, as it was when it was opened."""
+        """A call of a known pause, as it was when it was opened: only to be written about by a script that compares
+        the attempt too."""
         sealed = self.known(pause_id)
         if sealed is None:
             return None
@@ -145,7 +146,8 @@ class Reader:
         for index, call in enumerate(pause.calls):
             at = f"{name}:{index}"
             vtext, vmac = stored.get(f"{at}:verdict", ""), stored.get(f"{at}:vmac", "")
-            attempt = int(_number(stored.get(f"{at}:attempt", "1")))
+            counted = stored.get(f"{at}:attempt", "1")
+            attempt = int(_number(counted))
             verdict, holds = self._verdict(vtext, vmac)
             if verdict is not None:
                 holds = holds and (verdict.pause_id, verdict.call_id) == (pause.pause_id, call.call_id)
@@ -153,6 +155,7 @@ class Reader:
                 right = right and verdict.verdict == stored.get(f"{at}:word")
             else:
                 right = not vtext and not stored.get(f"{at}:word")
+            right = right and attempt > 0 and counted == str(attempt)  # scripts compare it as text
             view = CallView(pause, call, _state(stored, at, verdict, attempt), intact and right)
             found.append(Entry(view, session_id, at, sealed, vmac, holds))
         return found

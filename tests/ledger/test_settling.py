@@ -9,7 +9,7 @@ import pytest
 from ledger.desk import Desk, completion, eventually, refused
 from sayso_approvals.ledger import Ledger
 from sayso_approvals.reading import Entry
-from sayso_approvals.records import Begin, CallView, Commit, Journal
+from sayso_approvals.records import Begin, CallView, Commit, Journal, Verdict
 from sayso_approvals.refusals import Refusal
 from sayso_approvals.seal import load_verdict
 
@@ -61,6 +61,73 @@ async def test_a_retry_runs_it_once_more_and_says_who_ordered_it(desk: Desk) -> 
     assert (await ledger.begin(turn, view))[0] is Begin.RUN
     assert await ledger.finish(turn, view, "1", is_error=False)
     assert (await ledger.begin(turn, view))[0] is Begin.FINISHED
+
+
+async def retried_and_not_sent(desk: Desk, ledger: Ledger) -> CallView:
+    """An open call that was run once, with an outcome that nobody knows, and whose second start reached nobody."""
+    (view,) = await desk.paused(ledger, desk.call(timeout_seconds=0))
+    await desk.decide(ledger, view)
+    turn, (view,) = await ledger.take_and_claim("s1", requester="ann")
+    await ledger.begin(turn, view)
+    await ledger.doubt(turn, view, "?")
+    await ledger.release(turn)
+    await settle(ledger, view, "retry")
+    turn, (view,) = await ledger.take_and_claim("s1", requester="ann")
+    assert (await ledger.begin(turn, view))[0] is Begin.RUN
+    await ledger.unsent(turn, view, "no connection")
+    await ledger.release(turn)
+    return (await ledger.view(view.pause.pause_id))[0]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.APPROVED, Verdict.REJECTED, Verdict.CANCELLED])
+async def test_a_call_that_was_retried_and_reached_nobody_is_decided_like_any_other(
+    desk: Desk, verdict: Verdict
+) -> None:
+    ledger = desk.replica(lease=0.5)
+    view = await retried_and_not_sent(desk, ledger)
+    assert view.open
+    await desk.decide(ledger, view, verdict)
+    for replica in (ledger, desk.replica()):
+        (after,) = await replica.view(view.pause.pause_id)
+        assert after.intact
+        assert after.state.verdict is not None
+        assert (after.state.verdict.verdict, after.state.verdict.attempt) == (verdict, 2)
+    turn, (view,) = await desk.replica().take_and_claim("s1", requester="ann")
+    if verdict is Verdict.APPROVED:
+        assert (await ledger.begin(turn, view))[0] is Begin.RUN
+
+
+async def test_a_call_that_was_retried_and_reached_nobody_expires_like_any_other(desk: Desk) -> None:
+    ledger, stale = desk.replica(), desk.replica()
+    (view,) = await desk.paused(ledger, seconds=-1)
+    early = await stale._watch.live("s1")
+    name = (await desk.field(":call")).removesuffix(":call")
+    await desk.redis.hset(await desk.live_key(), f"{name}:attempt", "2")  # as a retry leaves it
+    look = stale._watch.live
+
+    async def as_seen_before(session_id: str) -> list[Entry]:
+        stale._watch.live = look  # type: ignore[method-assign]
+        return early
+
+    stale._watch.live = as_seen_before  # type: ignore[method-assign]
+    assert await stale.expire_due() == 0, "that look was at the first attempt"
+    assert await stale.expire_due() == 1
+    (after,) = await ledger.view(view.pause.pause_id)
+    assert after.intact
+    assert after.state.verdict is not None
+    assert (after.state.verdict.verdict, after.state.verdict.attempt) == (Verdict.EXPIRED, 2)
+
+
+@pytest.mark.parametrize("number", ["0", "02", "-1", "x", ""])
+async def test_an_attempt_that_is_no_count_was_written_by_somebody_else(desk: Desk, number: str) -> None:
+    ledger = desk.replica()
+    (view,) = await desk.paused(ledger)
+    name = (await desk.field(":call")).removesuffix(":call")
+    await desk.redis.hset(await desk.live_key(), f"{name}:attempt", number)
+    for verdict in (Verdict.APPROVED, Verdict.REJECTED):
+        await refused(desk.decide(ledger, view, verdict), "integrity")
+    await desk.decide(ledger, view, Verdict.CANCELLED)
+    assert await ledger.work() == ["s1"]
 
 
 async def test_a_retry_that_is_lost_too_is_in_doubt_under_another_id(desk: Desk) -> None:

@@ -16,6 +16,7 @@ local function pause_of(at) return string.match(at, '^%w+') end
 local function member(at) return at .. ':' .. SID end
 local function get(at, name) return call('HGET', LIVE, at .. ':' .. name) or '' end
 local function put(at, name, value) call('HSET', LIVE, at .. ':' .. name, value) end
+local function attempt_of(at) return call('HGET', LIVE, at .. ':attempt') or '1' end
 
 -- The turn is the caller's, and its lease has not ended.
 local function held(token)

@@ -15,7 +15,7 @@ for i = 6, #ARGV, STRIDE do
     if get(at, 'vmac') ~= ARGV[i + 4] then refuse(at) end
   elseif not same(pause_of(at), ARGV[i + 2], ARGV[i + 3]) then refuse(at)
   elseif get(at, 'word') ~= '' or get(at, 'verdict') ~= '' then refuse(at)
-  elseif (get(at, 'attempt') == '' and '1' or get(at, 'attempt')) ~= ARGV[i + 11] then stale = true
+  elseif attempt_of(at) ~= ARGV[i + 11] then stale = true
   elseif NOW >= tonumber(ARGV[i + 5]) then overdue[#overdue + 1] = i
   end
 end

@@ -1,11 +1,12 @@
--- expire: nobody decided in time. ARGV from 3 for each call 7: at, forced, record's SHA-1, record's seal, expiry, verdict, seal.
+-- expire: nobody decided in time.
+-- ARGV from 3 for each call 8: at, forced, record's SHA-1, record's seal, expiry, verdict, seal, attempt.
 -- Forced: the record is not the agent's own, so its expiry is the one in the index and the call is cancelled.
 local expired = 0
-for i = 3, #ARGV, 7 do
+for i = 3, #ARGV, 8 do
   local at, forced = ARGV[i], ARGV[i + 1] == '1'
   if get(at, 'call') == '' or get(at, 'done') ~= '' or (get(at, 'word') ~= '' and not forced) then
     call('ZREM', OPEN, member(at))
-  elseif (forced or same(pause_of(at), ARGV[i + 2], ARGV[i + 3]))
+  elseif (forced or (same(pause_of(at), ARGV[i + 2], ARGV[i + 3]) and attempt_of(at) == ARGV[i + 7]))
       and NOW >= tonumber(ARGV[i + 4]) then
     close(at, forced and 'cancelled' or 'expired', ARGV[i + 5], ARGV[i + 6])
     expired = expired + 1

@@ -4,8 +4,7 @@
 local at = ARGV[3]
 if get(at, 'call') == '' then return {'gone', NOW} end
 if not same(pause_of(at), ARGV[4], ARGV[5]) or get(at, 'vmac') ~= ARGV[6] then return {'changed', NOW} end
-local attempt = get(at, 'attempt')
-if get(at, 'done') ~= '' or get(at, 'journal') ~= 'unknown' or (attempt == '' and '1' or attempt) ~= ARGV[8] then
+if get(at, 'done') ~= '' or get(at, 'journal') ~= 'unknown' or attempt_of(at) ~= ARGV[8] then
   return {'settled', NOW}
 end
 local from = tonumber(get(at, 'started')) + tonumber(ARGV[7])
