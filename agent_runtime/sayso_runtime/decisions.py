@@ -68,6 +68,8 @@ def plan(decision: Decision, found: Resolution, task_id: str | None, shown: Mapp
                 _bind(result, view, answer, name)
             if decision.whole and not result.settlements:
                 _check_whole(calls, targets, inner)
+            if decision.requests:
+                _check_requests(calls, targets, inner)
             if result.settlements and len(answers) > 1:
                 raise Refusal(
                     "malformed_decision",
@@ -182,13 +184,37 @@ def _check_whole(
         )
     left = [view for view in calls if view.open and (view.pause.pause_id, view.call.call_id) not in targets]
     if left:
-        ids = tuple(view.call.call_id for view in left)
-        raise Refusal(
-            "malformed_decision",
-            f"everything that waits is answered at once, and {', '.join(ids)} is not: nothing was decided",
-            ids=ids,
-            extra={"interruptions": [brief(view) for view in left]},
-        )
+        raise _unsaid(left)
+
+
+def _check_requests(
+    calls: Sequence[CallView], targets: Mapping[tuple[str, str], str], inner: Mapping[nested.Key, nested.Targets]
+) -> None:
+    """The calls of one agent that wait for a verdict are decided together, whatever else waits."""
+    own = [view for view in calls if view.open and view.call.kind not in (*_VALUES, Kind.FORWARD)]
+    left = [view for view in own if nested.key_of(view) not in targets]
+    if left and len(left) < len(own):
+        raise _unsaid(left)
+    for about in inner.values():
+        plain = {one.id for one in inner_of(about.view) if not one.wants_value and not one.doubtful}
+        named_here = {one.id for one, _ in about.answers.values()}
+        if plain & named_here and (unsaid := tuple(sorted(plain - named_here))):
+            raise Refusal(
+                "malformed_decision",
+                f"what is asked together is answered together, and {', '.join(unsaid)} is not: nothing was decided",
+                ids=unsaid,
+                extra={"interruptions": [brief(about.view)]},
+            )
+
+
+def _unsaid(left: Sequence[CallView]) -> Refusal:
+    ids = tuple(view.call.call_id for view in left)
+    return Refusal(
+        "malformed_decision",
+        f"everything that waits is answered at once, and {', '.join(ids)} is not: nothing was decided",
+        ids=ids,
+        extra={"interruptions": [brief(view) for view in left]},
+    )
 
 
 def _named(

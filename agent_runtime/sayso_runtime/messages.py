@@ -181,10 +181,11 @@ class UniformDecision:
 @dataclass(frozen=True, slots=True)
 class NamedDecision:
     """Verdicts by id (a tool call's id or a confirmation's id). Never empty. `whole`: nothing that waits for a verdict
-    may be left out."""
+    may be left out. `requests`: nothing that was asked together (the calls of one agent) may be decided in part."""
 
     answers: Mapping[str, Answer]
     whole: bool = False
+    requests: bool = False
 
 
 Decision = UniformDecision | NamedDecision

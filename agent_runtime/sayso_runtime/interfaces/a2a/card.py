@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from sayso_api.runtimeconfig import RuntimeConfig, Skill
+from sayso_runtime.interfaces.a2a import hitl
 
 _HOST = re.compile(
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?)*\.?"
@@ -38,7 +39,11 @@ def agent_card(config: RuntimeConfig, *, scheme: str, host: str, version: str) -
             {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
             {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
         ],
-        "capabilities": {"streaming": True, "pushNotifications": False},
+        "capabilities": {
+            "streaming": True,
+            "pushNotifications": False,
+            "extensions": [{"uri": hitl.URI, "description": hitl.DESCRIPTION, "required": False}],
+        },
         "defaultInputModes": _MODES,
         "defaultOutputModes": _MODES,
         "skills": [_skill(skill) for skill in config.skills] or [_default_skill(config)],

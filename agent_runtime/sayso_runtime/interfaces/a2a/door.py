@@ -16,7 +16,7 @@ from typing import Any
 from sayso_approvals.refusals import Refusal
 from sayso_runtime import logs
 from sayso_runtime.interfaces import strict_json
-from sayso_runtime.interfaces.a2a import reading, rpc
+from sayso_runtime.interfaces.a2a import hitl, reading, rpc
 from sayso_runtime.interfaces.a2a.decisions import read_decision
 from sayso_runtime.interfaces.a2a.errors import (
     INTERNAL_ERROR,
@@ -37,7 +37,7 @@ from sayso_runtime.interfaces.a2a.wire import interruption_summary
 from sayso_runtime.interfaces.asgi import ClientGone, Request, Unreadable
 from sayso_runtime.interfaces.identity import Identify, NotIdentified
 from sayso_runtime.interfaces.metrics import Metrics
-from sayso_runtime.messages import Began, Ended, Inbound, Interruption, Task
+from sayso_runtime.messages import Began, Ended, Inbound, Interruption, Task, TextPart
 from sayso_runtime.service_api import Run, Service
 
 _log = logging.getLogger(__name__)
@@ -79,7 +79,9 @@ class A2ADoor:
         by_status = lookup = False
         try:
             call = rpc.read_call(parsed.value)
-            wire, operation = rpc.resolve(call.method, request.header(b"a2a-version"))
+            wire, operation = rpc.resolve(
+                call.method, request.header(b"a2a-version"), hitl.asked_for(request.headers(hitl.HEADER))
+            )
             by_status = operation is Operation.STREAM and wire.refuses_streams_by_status
             lookup = operation in (Operation.GET, Operation.CANCEL)
             if lookup:
@@ -108,7 +110,7 @@ class A2ADoor:
             task = await self._service.get(params.task_id, requester=requester)
         else:
             task = await self._service.cancel(params.task_id, requester=requester)
-        await request.respond_json(200, rpc.answer(call.id, wire.task(task, params.history)))
+        await _respond(request, call, wire, wire.task(task, params.history))
 
     def _error(self, error: Exception, *, lookup: bool = False) -> RpcError:
         """Any failure as what the client is told. Refusals are counted here, faults of ours are logged, not shown."""
@@ -129,8 +131,16 @@ async def _send(request: Request, call: Call, wire: Generation, run: Run, params
     task = run.task
     if params.blocking:
         task = await result_or_gone(request, asyncio.ensure_future(run.result()))
-    document = wire.streamed_task(wire.task(task, params.history))
-    await request.respond_json(200, rpc.answer(call.id, document))
+    await _respond(request, call, wire, wire.streamed_task(wire.task(task, params.history)))
+
+
+async def _respond(request: Request, call: Call, wire: Generation, result: dict[str, Any]) -> None:
+    await request.respond(200, strict_json.dumps(rpc.answer(call.id, result)), headers=_spoken(wire))
+
+
+def _spoken(wire: Generation) -> list[tuple[bytes, bytes]]:
+    """The header that tells which extensions the answer speaks."""
+    return [(hitl.HEADER, name.encode()) for name in wire.extensions]
 
 
 async def _stream(
@@ -142,7 +152,7 @@ async def _stream(
     error_of: Callable[[Exception], RpcError],
 ) -> None:
     """Answers with a stream. What is raised before anything is sent goes to the caller; later it is the last event."""
-    stream = EventStream(request)
+    stream = EventStream(request, _spoken(wire))
     task = run.task
     known: frozenset[str] = frozenset()
     try:
@@ -178,6 +188,9 @@ def _inbound(
     """A message's params as the service takes them. Raises `RpcError` and `Refusal`."""
     params = reading.read_send(call.params, wire)
     decision = read_decision(params.parts, duplicates)
+    answered = hitl.read_response(params.metadata, params.extensions)
+    if answered is not None and not all(isinstance(part, TextPart) for part in params.parts):
+        raise Refusal("malformed_decision", "beside a decision only text (a label) may be sent. Nothing was decided.")
     _refuse_duplicates(duplicates)
     return params, Inbound(
         requester=requester,
@@ -185,7 +198,7 @@ def _inbound(
         parts=params.parts,
         context_id=params.context_id,
         task_id=params.task_id,
-        decision=decision,
+        decision=answered or decision,
         metadata=params.metadata,
     )
 

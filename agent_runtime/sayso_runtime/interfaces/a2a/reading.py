@@ -31,7 +31,8 @@ class Spelling(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SendParams:
-    """Params of a message. `blocking` False: the answer is the task as it is at once. `history` None: all of it."""
+    """Params of a message. `blocking` False: the answer is the task as it is at once. `history` None: all of it.
+    `extensions`: those that the message declares."""
 
     message_id: str
     parts: tuple[TextPart | DataPart, ...]
@@ -40,6 +41,7 @@ class SendParams:
     metadata: Mapping[str, Any]
     blocking: bool
     history: int | None
+    extensions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ def read_send(params: Mapping[str, Any], spelling: Spelling) -> SendParams:
         metadata=optional_obj(message.get("metadata"), "message.metadata"),
         blocking=spelling.read_blocking(configuration),
         history=history_length(configuration, "configuration.historyLength", spelling),
+        extensions=texts(message.get("extensions"), "message.extensions"),
     )
 
 
@@ -103,6 +106,15 @@ def text(value: Any, path: str) -> str:
     if not isinstance(value, str):
         raise invalid(path, "has to be a text")
     return value
+
+
+def texts(value: Any, path: str) -> tuple[str, ...]:
+    """A list of texts, empty where it is left out."""
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise invalid(path, "has to be a list of texts")
+    return tuple(text(item, f"{path}[{index}]") for index, item in enumerate(value))
 
 
 def obj(value: Any, path: str) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from sayso_runtime.interfaces.a2a.errors import (
     RpcError,
 )
 from sayso_runtime.interfaces.a2a.v03 import V03
-from sayso_runtime.interfaces.a2a.v10 import V10
+from sayso_runtime.interfaces.a2a.v10 import V10, V10Hitl
 
 Generation = V03 | V10
 
@@ -49,7 +49,7 @@ class Call:
     params: Mapping[str, Any]
 
 
-_V03, _V10 = V03(), V10()
+_V03, _V10, _V10_HITL = V03(), V10(), V10Hitl()
 METHODS: Mapping[str, tuple[Generation, Operation]] = {
     "message/send": (_V03, Operation.SEND),
     "message/stream": (_V03, Operation.STREAM),
@@ -98,16 +98,20 @@ def read_call(document: Any) -> Call:
     return Call(request_id(document), method, params or {})
 
 
-def resolve(method: str, version: str | None) -> tuple[Generation, Operation]:
-    """What a method means. The name alone tells the generation; the A2A-Version header only has to name one that is
-    spoken here, since clients keep a default header for both. Raises `RpcError`."""
+def resolve(method: str, version: str | None, extended: bool = False) -> tuple[Generation, Operation]:
+    """What a method means. `extended`: the client asks for kagent's extension, which 1.0 alone speaks.
+
+    The name alone tells the generation; the A2A-Version header only has to name one that is spoken here, since clients
+    keep a default header for both. Raises `RpcError`.
+    """
     if version and version.strip().partition(".")[0] not in ("0", "1"):
         raise RpcError(
             VERSION_NOT_SUPPORTED, f"A2A version {version[:20]!r} is not supported, versions 1.0 and 0.3 are"
         )
     found = METHODS.get(method)
     if found is not None:
-        return found
+        wire, operation = found
+        return (_V10_HITL, operation) if extended and wire is _V10 else found
     if method in _NOT_OFFERED:
         raise RpcError(_NOT_OFFERED[method], f"this agent does not offer {method}")
     if "PushNotificationConfig" in method or method.startswith("tasks/pushNotificationConfig/"):

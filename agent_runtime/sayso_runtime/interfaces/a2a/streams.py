@@ -26,8 +26,9 @@ _T = TypeVar("_T")
 class EventStream:
     """Writes one response as server-sent events. The status line goes out with the first of them."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
         self._request = request
+        self._headers = [*_HEADERS, *headers]
         self.started = False
 
     async def send(self, documents: Iterable[Any], *, last: bool = False) -> None:
@@ -44,7 +45,7 @@ class EventStream:
         """Events that are laid out already. Raises `ClientGone`."""
         if not self.started:
             self.started = True
-            await self._request.write({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            await self._request.write({"type": "http.response.start", "status": 200, "headers": self._headers})
         await self._request.write({"type": "http.response.body", "body": chunk, "more_body": not last})
 
 

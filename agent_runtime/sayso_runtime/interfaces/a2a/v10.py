@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from sayso_runtime.interfaces.a2a import reading
+from sayso_runtime.interfaces.a2a import hitl, reading
 from sayso_runtime.interfaces.a2a.errors import CONTENT_TYPE_NOT_SUPPORTED, RpcError
 from sayso_runtime.interfaces.a2a.wire import Json, Wire
-from sayso_runtime.messages import DataPart, TaskState, TextPart
+from sayso_runtime.messages import AskPart, DataPart, Message, Task, TaskState, TextPart
 
 _STATES = {state: "TASK_STATE_" + state.value.upper().replace("-", "_") for state in TaskState}
 _ROLES = {"user": "ROLE_USER", "agent": "ROLE_AGENT"}
@@ -64,3 +65,19 @@ class V10(Wire):
 
     def streamed_task(self, task: Json) -> Json:
         return {"task": task}
+
+
+class V10Hitl(V10):
+    """1.0 with kagent's extension: what waits stands in the message's metadata, and not in parts."""
+
+    extensions = (hitl.URI,)
+
+    def message(self, message: Message, task: Task) -> Json:
+        """One message of a task."""
+        asks = [part.interruption for part in message.parts if isinstance(part, AskPart)]
+        request = hitl.request(asks)
+        if request is None:
+            return super().message(message, task)
+        rest = tuple(part for part in message.parts if not isinstance(part, AskPart))
+        metadata = {**message.metadata, hitl.URI: request}
+        return super().message(replace(message, parts=rest, metadata=metadata), task)

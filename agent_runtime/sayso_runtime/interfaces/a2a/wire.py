@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from sayso_approvals.records import Kind
+from sayso_runtime.interfaces.a2a import hitl
 from sayso_runtime.interfaces.a2a.decisions import CONFIRMATION
 from sayso_runtime.messages import (
     Artifact,
@@ -48,6 +49,9 @@ _PARTIAL = {"adk_partial": True, "kagent_adk_partial": True}
 class Wire:
     """One protocol generation as a client hears it. Subclasses say how it spells things; all of it is pure but for the
     ids of messages that nobody stores (the pieces of an answer in progress)."""
+
+    #: The extensions that are spoken, for the answer's header.
+    extensions: tuple[str, ...] = ()
 
     # --- spelling
 
@@ -111,6 +115,8 @@ class Wire:
         }
         if message.metadata:
             document["metadata"] = dict(message.metadata)
+            if hitl.URI in message.metadata:
+                document["extensions"] = [hitl.URI]
         return self.envelope("message", document)
 
     def parts(self, parts: Iterable[Part]) -> list[Json]:
