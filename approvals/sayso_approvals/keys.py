@@ -40,6 +40,7 @@ class Keys:
             if not _NAME.fullmatch(name):
                 raise ValueError(f"Agent {agent}: {name!r} is not an RFC 1123 name")
         tag = f"sayso:{{{shard(agent)}}}:"
+        self.agent = str(agent)
         self.prefix = f"{tag}{agent}:"
         self.open = self.prefix + "open"  # zset: calls waiting for a verdict, by expiry
         self.ready = self.prefix + "ready"  # zset: decided calls that are not done, by when to look at them

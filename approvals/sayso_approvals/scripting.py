@@ -28,7 +28,7 @@ T = TypeVar("T")
 SESSION_SCRIPTS = (
     "take", "renew", "release", "resolve", "commit", "decide", "expire", "claim", "begin", "finish", "doubt",
     "reopen",
-    "unsent", "settle",
+    "unsent", "settle", "tidy",
 )  # fmt: skip
 
 

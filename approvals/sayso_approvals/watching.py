@@ -6,6 +6,7 @@ Hints (the inbox) only make it faster: what there is to do is read from the inde
 from __future__ import annotations
 
 import logging
+import re
 import time
 from typing import Any
 
@@ -19,7 +20,9 @@ from sayso_approvals.scripting import Runner
 Place = tuple[int, str]
 GROUP = "replicas"
 MOST = 500  # sessions or pauses in one look
-
+#: How the indexes name a pause, and a call of it: hashed id, the call's index there, session.
+_PAUSE = re.compile(r"[a-z2-7]{26}:(?P<session>.+)", re.DOTALL)
+_CALL = re.compile(r"(?P<at>[a-z2-7]{26}:[0-9]{1,6}):(?P<session>.+)", re.DOTALL)
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +38,7 @@ class Watch:
         self._between = lease_seconds / 2
         self._looked = float("-inf")
         self._offset: float | None = None
+        self._before: set[str] = set()  # what the look before the next one has found
 
     # --- time
     def clock(self, now_ms: int) -> float:
@@ -85,11 +89,16 @@ class Watch:
         while len(members) < limit:  # many may have opened in one millisecond: those up to `last` were told
             some: list[tuple[str, float]] = await self._runner.ask(
                 self._redis.zrangebyscore(
-                    self._keys.unfinished, start, "+inf", start=skipped, num=limit, withscores=True
+                    self._keys.unfinished, start or "-inf", "+inf", start=skipped, num=limit, withscores=True
                 )
             )
             skipped += len(some)
-            members += ((name, int(score)) for name, score in some if (int(score), name) > (start, last))
+            for name, score in some:
+                place = (_milliseconds(score), name)
+                if not _PAUSE.fullmatch(name) or not self._is_session(name.partition(":")[2]):
+                    await self._drop(self._keys.unfinished, name)
+                elif place > (start, last):
+                    members.append((name, place[0]))
             if len(some) < limit:
                 break
         members = members[:limit]
@@ -105,7 +114,8 @@ class Watch:
     async def calls(self, *, include_done: bool) -> list[Entry]:
         """The calls of every session."""
         members = await self._runner.ask(self._redis.zrange(self._keys.unfinished, 0, -1))
-        sessions = list(dict.fromkeys(member.partition(":")[2] for member in members))
+        named = (member.partition(":")[2] for member in members if _PAUSE.fullmatch(member))
+        sessions = [session_id for session_id in dict.fromkeys(named) if self._is_session(session_id)]
         found: list[Entry] = []
         for start in range(0, len(sessions), MOST):
             some = sessions[start : start + MOST]
@@ -137,21 +147,58 @@ class Watch:
         )
         found: dict[str, list[tuple[str, int]]] = {}
         for member, score in members:
-            name, index, session_id = (*member.split(":", 2), "", "")[:3]
-            if not index.isdigit() or not session_id:
-                log.error(
-                    "%s holds a member that this ledger did not write, %r: it is taken out", self._keys.open, member
-                )
-                await self._runner.command("ZREM", self._keys.open, member)
+            named = _CALL.fullmatch(member)
+            if named is None or not self._is_session(named["session"]):
+                await self._drop(self._keys.open, member)
                 continue
-            found.setdefault(session_id, []).append((f"{name}:{index}", int(score)))
+            found.setdefault(named["session"], []).append((named["at"], _milliseconds(score)))
         return found
 
     # --- work
     async def work(self) -> list[str]:
         """Sessions with something to go on with that nobody holds."""
-        found: list[str] = await self._runner.run("work", (self._keys.ready, self._keys.running), MOST)
-        return found
+        found: dict[str, list[str]] = {}
+        offset, more = 0, 1
+        while more:  # all pages: what cannot go on now, however much it is, must not hide what can
+            keys = (self._keys.ready, self._keys.running)
+            more, alien, pairs = await self._runner.run("work", keys, MOST, offset)
+            offset += MOST
+            for member in alien:
+                self._say_dropped(self._keys.ready, member)
+            for session_id, member in zip(pairs[::2], pairs[1::2], strict=True):
+                found.setdefault(session_id, [])
+                if member:
+                    found[session_id].append(member)
+        for session_id in [one for one in found if not self._is_session(one)]:
+            for member in found.pop(session_id):
+                await self._drop(self._keys.ready, member)
+            await self._drop(self._keys.running, session_id)
+        # What was here at the last look too may stand for nothing at all.
+        for session_id in [one for one in found if one in self._before]:
+            names = self._keys.session(session_id)
+            gone = await self._runner.run("tidy", names, self._keys.agent, session_id, *found[session_id])
+            for member in gone:
+                self._say_dropped("the list of work", member)
+        self._before = set(found)
+        return list(found)
+
+    def _is_session(self, session_id: str) -> bool:
+        try:
+            self._keys.session(session_id)
+        except ValueError:
+            return False
+        return True
+
+    async def _drop(self, index: str, member: str) -> None:
+        """Takes out what nobody here wrote, so that it is told once."""
+        if await self._runner.ask(self._redis.zrem(index, member)):
+            self._say_dropped(index, member)
+
+    @staticmethod
+    def _say_dropped(index: str, member: str) -> None:
+        log.error(
+            "%s held %.200r, which this ledger did not write or which stands for nothing: taken out", index, member
+        )
 
     async def wait_for_work(self, replica: str, timeout_seconds: float) -> list[str]:
         """`work`, looked at when a hint comes and at least twice a lease."""
@@ -202,3 +249,8 @@ class Watch:
 
 def _flat(stored: dict[str, Any]) -> list[str]:
     return [part for pair in stored.items() for part in pair]
+
+
+def _milliseconds(score: float) -> int:
+    """A score as a time: somebody may have set it to anything, and the nearest time keeps the member in its list."""
+    return int(max(0, min(score, 2**53)))

@@ -98,6 +98,7 @@ async def test_every_script_keeps_to_one_slot_and_to_the_keys_it_is_given(cluste
 
     await eventually(settled)
     assert await ledger.wait_for_work("r1", 30) == ["s1"]
+    assert await ledger.work() == ["s1"], "and what comes again is looked at more closely"
     assert used == set(SCRIPTS), "each script has run here"
     await client.aclose()
 

@@ -10,6 +10,8 @@ for i = 3, #ARGV, 8 do
       and NOW >= tonumber(ARGV[i + 4]) then
     close(at, forced and 'cancelled' or 'expired', ARGV[i + 5], ARGV[i + 6])
     expired = expired + 1
+  elseif not forced and same(pause_of(at), ARGV[i + 2], ARGV[i + 3]) and NOW < tonumber(ARGV[i + 4]) then
+    call('ZADD', OPEN, ARGV[i + 4], member(at))  -- the index was wrong: the record says when
   end
 end
 if expired > 0 then hint() end
