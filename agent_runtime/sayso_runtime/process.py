@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -11,6 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+from redis.exceptions import RedisError
 
 from sayso_api.runtimeconfig import RuntimeConfig
 from sayso_approvals.connect import connect
@@ -21,6 +25,7 @@ from sayso_approvals.records import AgentId, CallView
 from sayso_approvals.refusals import Refusal
 from sayso_approvals.seal import load_or_create_key
 from sayso_runtime.interfaces.metrics import Metrics
+from sayso_runtime.tools.outcome import ConfigProblem
 
 if TYPE_CHECKING:
     from sayso_runtime.tools.toolbox import Toolbox
@@ -49,23 +54,30 @@ class ProcessSettings:
 
 
 def load_config(path: Path) -> RuntimeConfig:
-    """Reads the configuration. Raises ValueError naming the file and each field that does not fit."""
-    return RuntimeConfig.model_validate_json(path.read_bytes())
+    """Reads the configuration. Raises ConfigProblem, one sentence naming the file and each field that does not fit."""
+    try:
+        return RuntimeConfig.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        found = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
+            for fault in error.errors(include_url=False, include_input=False)
+        )
+        raise ConfigProblem(f"{path} is not the configuration of an agent ({found}): compile it anew") from None
 
 
 async def run(settings: ProcessSettings) -> None:
-    """Starts the agent, serves until SIGTERM or SIGINT, drains and closes."""
+    """Starts the agent, serves until SIGTERM or SIGINT, drains and closes. Redis need not be there at the start."""
     config = load_config(settings.config)
-    redis = connect(settings.redis_url)
     identity = AgentId(config.agent.namespace, config.agent.name)
-    ledger = Ledger(redis, identity, load_or_create_key(settings.key_file), lease_seconds=settings.lease_seconds)
-    metrics = Metrics()
-    agent = await build(config, ledger, metrics, os.environ, lease_seconds=settings.lease_seconds)
-    try:
+    key = load_or_create_key(settings.key_file)
+    async with contextlib.AsyncExitStack() as opened:
+        redis = connect(settings.redis_url)
+        opened.push_async_callback(redis.aclose)
+        ledger = Ledger(redis, identity, key, lease_seconds=settings.lease_seconds)
+        metrics = Metrics()
+        agent = await build(config, ledger, metrics, os.environ, lease_seconds=settings.lease_seconds)
+        opened.push_async_callback(agent.close)
         await serve(settings, config, ledger, metrics, agent, redis)
-    finally:
-        await agent.close()
-        await redis.aclose()
 
 
 @dataclass(slots=True)
@@ -175,8 +187,13 @@ async def build(
         for entry in unmatched:
             log.warning("%s", entry)
 
-    await toolbox.start()  # last: nothing after it can fail and leave connections open
-    return Agent(service, toolbox, engine, readiness, report)
+    agent = Agent(service, toolbox, engine, readiness, report)
+    try:
+        await toolbox.start()  # last: nothing after it can fail and leave connections open
+    except BaseException:
+        await agent.close()
+        raise
+    return agent
 
 
 def check_reachable(views: Sequence[CallView], toolbox: Toolbox) -> None:
@@ -251,7 +268,7 @@ async def _watch(agent: Agent, ledger: Ledger, metrics: Metrics, redis: Any) -> 
     """Keeps the gauges true, warns once of a Redis that would forget, and reports gate entries that match nothing
     whenever what the servers offer changes."""
     version = -1
-    known_store = False
+    known_store = failed = False
     while True:
         try:
             metrics.pauses_open(await ledger.open_count())
@@ -259,9 +276,14 @@ async def _watch(agent: Agent, ledger: Ledger, metrics: Metrics, redis: Any) -> 
                 for warning in await check_durability(redis):
                     log.warning("redis: %s", warning)
                 known_store = True
-        except Exception as error:  # noqa: BLE001  a store that is away is looked at again; readiness names it
+            if agent.toolbox.version != version:
+                version = agent.toolbox.version
+                agent.report()
+            failed = False
+        except (Refusal, RedisError, OSError) as error:  # a store that is away: looked at again, and readiness names it
             log.debug("%s", error)
-        if agent.toolbox.version != version:
-            version = agent.toolbox.version
-            agent.report()
+        except Exception:
+            if not failed:  # the same fault every two seconds would hide all others
+                log.exception("the metrics and gates could not be looked at; it is tried again")
+            failed = True
         await asyncio.sleep(2.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import httpx
@@ -48,5 +49,25 @@ async def test_a_key_that_others_can_read_ends_the_start_with_one_sentence(tmp_p
         log = shop.a.process.log.read_text()
         assert "agent.key" in log
         assert "Traceback" not in log
+    finally:
+        await shop.close()
+
+
+async def test_a_configuration_that_does_not_fit_ends_the_start_with_one_sentence_naming_file_and_field(
+    tmp_path: Path,
+) -> None:
+    shop = prepare(tmp_path / "s", script(says("hello")))
+    (config,) = (tmp_path / "s").glob("*.json")
+    document = json.loads(config.read_text())
+    config.write_text(json.dumps(document | {"while_paused": "Perhaps", "surprise": 1}))
+    try:
+        shop.a.process.start()
+        assert await shop.a.process.ended() == 2
+        log = shop.a.process.log.read_text()
+        assert str(config) in log
+        assert "surprise" in log
+        assert "while_paused" in log
+        assert "Traceback" not in log
+        assert len(log.strip().splitlines()) == 1
     finally:
         await shop.close()
