@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 OUTCOME_UNKNOWN = "sayso_outcome_unknown"
@@ -76,7 +77,9 @@ def text_part(text: str) -> dict[str, Any]:
 
 
 def decision_parts(
-    verdicts: Mapping[str, str], reasons: Mapping[str, str], answers: Mapping[str, Sequence[Sequence[str]]]
+    verdicts: Mapping[str, str],
+    reasons: Mapping[str, str],
+    answers: Mapping[str, Sequence[Sequence[str]]] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """Verdicts (`approve`, `reject`) by id: always each call by name, so that none can be meant by accident.
     `answers` are those to the questions of calls of `ask_user`, in their order."""
