@@ -31,7 +31,9 @@ def node(*tools: Any, **fields: Any) -> AgentNode:
 def config(root: AgentNode, *servers: ToolServer) -> RuntimeConfig:
     """An agent's configuration."""
     model = ModelSettings(provider="Scripted")
-    return RuntimeConfig(agent=AgentIdentity(namespace="shop", name="desk"), root=root, model=model, servers=servers)
+    identity = AgentIdentity(namespace="shop", name="desk")
+    # without the questions that every other agent can ask: `tests/questions` is about them
+    return RuntimeConfig(agent=identity, root=root, model=model, servers=servers, ask_user=False)
 
 
 async def names(toolset: AdkToolset) -> list[str]:
