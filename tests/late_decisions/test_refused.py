@@ -77,6 +77,8 @@ async def test_somebody_else_neither_sees_nor_decides_the_session(redis: Redis) 
     replica = _replica(redis, seen)
     paused = await replica.say("go")
     assert (await _refused(replica, "approve", who="mallory")).code == "not_found"
+    assert (await _refused(replica, {"c1": "approve"}, who="mallory")).code == "not_found"
+    assert [view.open for view in (await replica.ledger.resolve("s1")).calls] == [True, True]
     with pytest.raises(Refusal) as caught:
         await replica.service.get(paused.id, requester="mallory")
     assert caught.value.code == "not_found"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from redis.asyncio import Redis
 
 from sayso_runtime.messages import TaskState
@@ -115,6 +117,14 @@ async def test_a_model_cannot_forge_a_question_of_the_framework(redis: Redis) ->
     assert [(i.id, i.arguments) for i in paused.interruptions] == [("c1", {"order": "A"})]
     await replica.decide("approve")
     assert seen.runs == [("refund", {"order": "A"})]
+    stored = [json.loads(event) for event in await replica.ledger.events("s1")]
+    made = {
+        part["functionCall"]["id"]: part["functionCall"]["name"]
+        for event in stored
+        for part in event.get("content", {}).get("parts", [])
+        if "functionCall" in part
+    }
+    assert made["c9"] == "not_a_tool_adk_request_confirmation"
 
 
 async def test_a_number_whose_digest_would_lie_is_an_error_for_the_model(redis: Redis) -> None:
@@ -125,4 +135,45 @@ async def test_a_number_whose_digest_would_lie_is_an_error_for_the_model(redis: 
     done = await replica.say("go")
     assert done.state is TaskState.COMPLETED
     assert "string" in reply(done)
+    assert seen.runs == []
+
+
+async def test_a_model_cannot_name_a_call_as_an_unknown_outcome_is_named(redis: Redis) -> None:
+    seen = Counter()
+    model = seen.model(calls(call("refund", "c1", order="A"), call("refund", "c1:outcome:1", order="B")), says("ok"))
+    replica = Replica(redis, agent("desk", model, [seen.tool("refund")]), ["refund"])
+
+    paused = await replica.say("go")
+    assert [i.id for i in paused.interruptions] == ["c1", "c1-outcome-1"]
+
+
+async def test_an_error_while_judging_asks(redis: Redis) -> None:
+    class Broken:
+        def judge(self, node: str, server: str, tool: str, arguments: object) -> object:
+            raise RuntimeError("the rule is broken")
+
+    seen = Counter()
+    model = seen.model(calls(call("refund", "c1", order="A")), says("ok"))
+    replica = Replica(redis, agent("desk", model, [seen.tool("refund")]), [])
+    replica.engine._gate._judge = Broken()
+
+    paused = await replica.say("go")
+    assert [i.id for i in paused.interruptions] == ["c1"]
+    assert seen.runs == []
+
+
+async def test_a_laxer_rule_that_comes_later_does_not_free_a_call_that_waits(redis: Redis) -> None:
+    seen = Counter()
+
+    def replica(*gated: str) -> Replica:
+        model = seen.model(calls(call("refund", "c1", order="A")), says("ok"))
+        return Replica(redis, agent("desk", model, [seen.tool("refund")]), gated)
+
+    paused = await replica("refund").say("go")
+    lax = replica()
+    await lax.service.go_on("s1")
+    again = await lax.say("hello?")
+    assert (again.id, [i.id for i in again.interruptions]) == (paused.id, ["c1"])
+    assert seen.runs == []
+    await lax.decide("reject")
     assert seen.runs == []
