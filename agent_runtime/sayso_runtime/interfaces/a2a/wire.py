@@ -7,6 +7,7 @@ begins with the task, says everything else as updates, and ends with a final one
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -46,7 +47,7 @@ _VALUE = {"sayso_kind": Kind.INPUT_REQUIRED.value}
 _PARTIAL = {"adk_partial": True, "kagent_adk_partial": True}
 
 
-class Wire:
+class Wire(ABC):
     """One protocol generation as a client hears it. Subclasses say how it spells things; all of it is pure but for the
     ids of messages that nobody stores (the pieces of an answer in progress)."""
 
@@ -55,31 +56,31 @@ class Wire:
 
     # --- spelling
 
-    def text(self, text: str, metadata: Mapping[str, Any]) -> Json:
-        raise NotImplementedError
+    @abstractmethod
+    def text(self, text: str, metadata: Mapping[str, Any]) -> Json: ...
 
-    def data(self, data: Any, metadata: Mapping[str, Any]) -> Json:
-        raise NotImplementedError
+    @abstractmethod
+    def data(self, data: Any, metadata: Mapping[str, Any]) -> Json: ...
 
-    def state(self, state: TaskState) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def state(self, state: TaskState) -> str: ...
 
+    @abstractmethod
     def envelope(self, kind: str, document: Json) -> Json:
         """What marks a message, a task or an artifact as one. `kind` is 0.3's name for it."""
-        raise NotImplementedError
 
-    def role(self, role: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def role(self, role: str) -> str: ...
 
-    def status_update(self, document: Json, *, final: bool) -> Json:
-        raise NotImplementedError
+    @abstractmethod
+    def status_update(self, document: Json, *, final: bool) -> Json: ...
 
-    def artifact_update(self, document: Json) -> Json:
-        raise NotImplementedError
+    @abstractmethod
+    def artifact_update(self, document: Json) -> Json: ...
 
+    @abstractmethod
     def streamed_task(self, task: Json) -> Json:
         """A task as an element of a stream, or as the answer to a message."""
-        raise NotImplementedError
 
     # --- what both say
 
